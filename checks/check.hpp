@@ -32,11 +32,11 @@ struct Check {
   std::string_view code = {};  // Azure's fault code for failures, if any
   ProbeSet needs;              // required sections
   ProbeSet looks_at = {};      // sections it uses if they were observed
-  NvmlParts asks = {};         // GPU facts that are read only on request
+  NvmlParts nvml_parts = {};   // GPU facts that are read only on request
   WhenAbsent when_absent = WhenAbsent::unknown;
   // Optional: returns why the check does not apply. Called before missing sections make the check
   // `unknown`, so it must check that a section was observed.
-  std::optional<Finding> (*not_here)(const Snapshot&, const Profile&) = nullptr;
+  std::optional<Finding> (*not_applicable)(const Snapshot&, const Profile&) = nullptr;
   // Returns at least one finding, passes included. The runner fills in `check`, and `code` for a
   // failure without one.
   Findings (*judge)(const Snapshot&, const Profile&) = nullptr;

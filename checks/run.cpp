@@ -80,8 +80,8 @@ Findings obstacles(const Snapshot& snapshot, const Check& check) {
 
 Findings findings_of(const Snapshot& snapshot, const Profile& profile, const Context& context,
                      const Check& check) {
-  if (check.not_here != nullptr) {
-    if (auto nothing = check.not_here(snapshot, profile)) return {*std::move(nothing)};
+  if (check.not_applicable != nullptr) {
+    if (auto nothing = check.not_applicable(snapshot, profile)) return {*std::move(nothing)};
   }
   Findings findings = obstacles(snapshot, check);
   if (!findings.empty()) return findings;
@@ -303,7 +303,7 @@ ProbeSet probes_needed(const std::vector<const Check*>& checks) {
 
 NvmlParts parts_asked(const std::vector<const Check*>& checks) {
   NvmlParts parts;
-  for (const Check* check : checks) parts = parts | check->asks;
+  for (const Check* check : checks) parts = parts | check->nvml_parts;
   return parts;
 }
 

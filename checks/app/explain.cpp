@@ -72,7 +72,7 @@ void add_row(const LimitValue& value, std::string_view below, std::string_view k
 
 // The value of a key, or its first ones and the number of the rest.
 LimitGroup group_of(const Profile& profile, std::string_view check, const LimitKey& key) {
-  constexpr std::size_t kMost = 12;
+  constexpr std::size_t kMax = 12;
   const auto path = fmt::format("{}.{}", check, key.name);
   const auto values = values_at(profile, path);
   LimitGroup group;
@@ -87,10 +87,10 @@ LimitGroup group_of(const Profile& profile, std::string_view check, const LimitK
         std::string_view(value.first).substr(std::min(value.first.size(), path.size() + 1));
     add_row(value.second, below, key.name, group.rows);
   }
-  if (group.rows.size() > kMost) {
+  if (group.rows.size() > kMax) {
     group.remark =
-        fmt::format("… {} more: muster profiles show {}", group.rows.size() - kMost, profile.name);
-    group.rows.resize(kMost);
+        fmt::format("… {} more: muster profiles show {}", group.rows.size() - kMax, profile.name);
+    group.rows.resize(kMax);
   }
   return group;
 }

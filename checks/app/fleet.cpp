@@ -18,8 +18,8 @@
 namespace muster::app {
 namespace {
 
-constexpr std::size_t kMostCauses = 10;
-constexpr std::size_t kMostOdd = 12;
+constexpr std::size_t kMaxCauses = 10;
+constexpr std::size_t kMaxOdd = 12;
 constexpr std::size_t kIndent = 9;
 
 using Names = std::vector<std::string>;
@@ -104,13 +104,13 @@ void add_cause(FleetNode& node, FleetNode::Cause cause) {
 
 // "n[0021-0022]"; on a terminal only the first ones of a long list.
 std::string some_of(const Names& names, std::size_t width) {
-  constexpr std::size_t kMost = 48;
+  constexpr std::size_t kMax = 48;
   auto folded = fold_hostlist(names);
-  if (width == 0 || folded.size() <= kMost) return printable(folded);
+  if (width == 0 || folded.size() <= kMax) return printable(folded);
   std::string text;
   std::size_t shown = 0;
   for (const auto& name : names) {
-    if (text.size() + name.size() + 2 > kMost && shown > 0) break;
+    if (text.size() + name.size() + 2 > kMax && shown > 0) break;
     text += fmt::format("{}{}", shown == 0 ? "" : ", ", printable(name, 60));
     ++shown;
   }
@@ -161,27 +161,27 @@ std::string counted_nodes(std::size_t count) {
 
 // "n[0021-0022] gpu3; n0023 gpu5", or only the nodes if there are too many devices.
 std::string places_of(const FleetCause& cause, std::size_t width) {
-  constexpr std::size_t kMost = 48;
+  constexpr std::size_t kMax = 48;
   std::vector<std::string> places;
   for (const auto& [devices, names] : cause.by_devices) {
     places.push_back(fmt::format("{}{}{}", printable(fold_hostlist(names)),
                                  devices.empty() ? "" : " ", devices));
   }
   auto text = fmt::format("{}", fmt::join(places, "; "));
-  return width == 0 || text.size() <= kMost ? text : some_of(cause.nodes, width);
+  return width == 0 || text.size() <= kMax ? text : some_of(cause.nodes, width);
 }
 
 std::string causes_table(const std::vector<FleetNode>& nodes, std::size_t width) {
   const auto all = causes_of_fleet(nodes);
   std::string text;
-  for (std::size_t i = 0; i < all.size() && i < kMostCauses; ++i) {
+  for (std::size_t i = 0; i < all.size() && i < kMaxCauses; ++i) {
     const auto& cause = all[i];
     text += fmt::format("{:7}  {}\n{:9}{}: {}\n", to_string(cause.outcome),
                         wrapped(cause.what, kIndent, width), "", counted_nodes(cause.nodes.size()),
                         places_of(cause, width));
   }
-  if (all.size() > kMostCauses) {
-    text += fmt::format("{:9}and {} more causes\n", "", all.size() - kMostCauses);
+  if (all.size() > kMaxCauses) {
+    text += fmt::format("{:9}and {} more causes\n", "", all.size() - kMaxCauses);
   }
   return text;
 }
@@ -219,7 +219,7 @@ std::vector<OddValue> odd_values(const std::vector<FleetNode>& nodes) {
 std::string odd_table(const std::vector<FleetNode>& nodes, std::size_t width) {
   const auto odd = odd_values(nodes);
   std::string text;
-  for (std::size_t i = 0; i < odd.size() && i < kMostOdd; ++i) {
+  for (std::size_t i = 0; i < odd.size() && i < kMaxOdd; ++i) {
     const auto& each = odd[i];
     const auto line = fmt::format(
         "{} {}, most have {}: {}", each.fact, each.value, each.usual,
@@ -228,7 +228,7 @@ std::string odd_table(const std::vector<FleetNode>& nodes, std::size_t width) {
             : fmt::format("{}: {}", counted_nodes(each.nodes.size()), some_of(each.nodes, width)));
     text += fmt::format("odd      {}\n", wrapped(line, kIndent, width));
   }
-  if (odd.size() > kMostOdd) text += fmt::format("{:9}and {} more\n", "", odd.size() - kMostOdd);
+  if (odd.size() > kMaxOdd) text += fmt::format("{:9}and {} more\n", "", odd.size() - kMaxOdd);
   return text;
 }
 

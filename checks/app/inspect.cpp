@@ -94,12 +94,12 @@ Clock::time_point observe_until(Clock::time_point started, Clock::time_point dea
 // Leaves at least a second after recognition, to report a probe that hangs.
 void move_deadline(const ObservationRequest& request, const Profile& profile,
                    Clock::time_point started, Deadline& deadline) {
-  constexpr auto kLeast = std::chrono::seconds(1);
+  constexpr auto kMin = std::chrono::seconds(1);
   if (request.deadline) return;
   const auto context = profile.contexts.find(request.context);
   if (context == profile.contexts.end() || context->second.deadline.value <= 0) return;
   const auto told = started + to_duration(context->second.deadline);
-  deadline.move(std::max(told, Clock::now() + kLeast));
+  deadline.move(std::max(told, Clock::now() + kMin));
 }
 
 // Returns the *.json of a directory in order.

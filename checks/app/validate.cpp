@@ -33,62 +33,62 @@ class Validation {
     }
     const auto site = read_site(sources_);
     if (site) {
-      look_at(*site);
+      check_site(*site);
     } else {
-      wrong(site.error().message);
+      report_error(site.error().message);
     }
-    return deliver(caller_, "", right_, trouble_ ? kExitConfiguration : kExitHealthy);
+    return deliver(caller_, "", output_, failed_ ? kExitConfiguration : kExitHealthy);
   }
 
  private:
-  void wrong(const std::string& message) {
-    trouble_ = true;
-    if (std::ranges::count(said_, message) > 0) return;  // several profiles may report it
-    said_.push_back(message);
+  void report_error(const std::string& message) {
+    failed_ = true;
+    if (std::ranges::count(reported_, message) > 0) return;  // several profiles may report it
+    reported_.push_back(message);
     caller_.console.note(fmt::format("muster: {}", message));
   }
 
-  void right(std::string_view what) { right_ += fmt::format("ok: {}\n", printable(what)); }
+  void report_ok(std::string_view what) { output_ += fmt::format("ok: {}\n", printable(what)); }
 
-  void look_at(const SiteFile& site) {
-    const auto before = said_.size();
-    look_at_profile(site.profile.empty() ? "generic" : site.profile, site);
-    look_at_slurm(site);
+  void check_site(const SiteFile& site) {
+    const auto before = reported_.size();
+    check_profile(site.profile.empty() ? "generic" : site.profile, site);
+    check_slurm(site);
     std::error_code failure;
-    const bool is_there = std::filesystem::exists(site.shown, failure);
-    if (!is_there) {
-      right(fmt::format("no {}: using built-in defaults", site.shown));
-    } else if (said_.size() == before) {
-      right(site.shown);
+    const bool exists = std::filesystem::exists(site.shown, failure);
+    if (!exists) {
+      report_ok(fmt::format("no {}: using built-in defaults", site.shown));
+    } else if (reported_.size() == before) {
+      report_ok(site.shown);
     }
-    look_at_own_profiles();
+    check_own_profiles();
   }
 
   // With the site's overrides.
-  void look_at_profile(const std::string& name, const SiteFile& site) {
+  void check_profile(const std::string& name, const SiteFile& site) {
     const auto profile = read_profile_of(sources_, name);
     if (!profile && profile.error().missing) {
-      return wrong(fmt::format("{}:{}: 'profile': {}", site.shown, site.profile_line,
-                               profile.error().message));
+      return report_error(fmt::format("{}:{}: 'profile': {}", site.shown, site.profile_line,
+                                      profile.error().message));
     }
-    if (!profile) return wrong(profile.error().message);
+    if (!profile) return report_error(profile.error().message);
     for (const auto& warning : review(*profile)) {
       caller_.console.note(fmt::format("muster: warning: {}", warning));
     }
   }
 
-  void look_at_slurm(const SiteFile& site) {
+  void check_slurm(const SiteFile& site) {
     const auto block = validate_slurm_block(site, command_.root);
-    for (const auto& trouble : block.troubles) wrong(trouble);
+    for (const auto& trouble : block.troubles) report_error(trouble);
     for (const auto& [glob, word] : block.rules.unknown) {
       if (names_check(glob)) continue;
-      wrong(fmt::format("{}: 'slurm.unknown': unknown check \"{}\"{}", site.shown,
-                        printable(glob, 80), suggestion(glob, check_ids())));
+      report_error(fmt::format("{}: 'slurm.unknown': unknown check \"{}\"{}", site.shown,
+                               printable(glob, 80), suggestion(glob, check_ids())));
     }
-    if (!block.rules.nhc_conf.empty()) look_at_nhc_conf(block.rules.nhc_conf);
+    if (!block.rules.nhc_conf.empty()) check_nhc_conf(block.rules.nhc_conf);
   }
 
-  void look_at_nhc_conf(const std::string& file) {
+  void check_nhc_conf(const std::string& file) {
     const auto below = command_.root == "/" ? "" : command_.root;
     const auto config = nhc_conf_of({.nhc_conf = fmt::format("{}{}", below, file)});
     if (!config || !*config) return;  // already reported
@@ -99,7 +99,7 @@ class Validation {
     }
   }
 
-  void look_at_own_profiles() {
+  void check_own_profiles() {
     const auto folder = sources_.site / "profiles";
     std::vector<std::string> names;
     std::error_code failure;
@@ -110,15 +110,15 @@ class Validation {
         names.push_back(entry->path().string());
     }
     if (failure && failure != std::errc::no_such_file_or_directory) {
-      wrong(fmt::format("list {}: {}", folder.string(), failure.message()));
+      report_error(fmt::format("list {}: {}", folder.string(), failure.message()));
     }
     std::ranges::sort(names);
     for (const auto& name : names) {
       const auto profile = read_profile_of(sources_, name);
       if (profile) {
-        right(name);
+        report_ok(name);
       } else {
-        wrong(profile.error().message);
+        report_error(profile.error().message);
       }
     }
   }
@@ -126,9 +126,9 @@ class Validation {
   const ValidateCommand& command_;
   const Caller& caller_;
   const ProfileSources sources_;
-  std::vector<std::string> said_;
-  std::string right_;
-  bool trouble_ = false;
+  std::vector<std::string> reported_;
+  std::string output_;
+  bool failed_ = false;
 };
 
 }  // namespace

@@ -16,11 +16,10 @@
 #include "lib/profile/limits/host.hpp"
 
 namespace muster::checks {
+namespace {
 
 // env.nccl: NCCL's settings in files and the environment agree with each other and the profile, and
 // none is harmful.
-namespace env_nccl {
-namespace {
 
 // The settings of each variable; the last one wins.
 using NcclSettings = std::map<std::string, std::vector<NcclSetting>>;
@@ -32,8 +31,9 @@ NcclSettings by_name(const std::vector<NcclSetting>& settings) {
 }
 
 // All unset variables share one finding, because one missing file causes it.
-void judge_required(const NcclSettings& settings,
-                    const std::map<std::string, std::string>& required, Findings& findings) {
+void judge_required_settings(const NcclSettings& settings,
+                             const std::map<std::string, std::string>& required,
+                             Findings& findings) {
   std::vector<std::string> unset;
   for (const auto& [name, value] : required) {
     const auto found = settings.find(name);
@@ -103,7 +103,8 @@ bool names_interface(std::string_view wanted, const std::vector<Interface>& inte
   return false;
 }
 
-void judge_interface(const NcclSettings& settings, const Snapshot& snapshot, Findings& findings) {
+void judge_socket_interface(const NcclSettings& settings, const Snapshot& snapshot,
+                            Findings& findings) {
   constexpr std::string_view kName = "NCCL_SOCKET_IFNAME";
   const auto found = settings.find(std::string(kName));
   if (found == settings.end() || !snapshot.network.ok() || is_reported(findings, kName)) return;
@@ -116,11 +117,11 @@ void judge_interface(const NcclSettings& settings, const Snapshot& snapshot, Fin
              Remedy::fix_config, {set.value, "an interface that exists"}));
 }
 
-Findings judge(const Snapshot& snapshot, const Profile& profile) {
+Findings judge_nccl(const Snapshot& snapshot, const Profile& profile) {
   const auto& limits = profile.env->nccl;
   if (!snapshot.environment.ok()) {
     return {unknown(kNode,
-                    fmt::format("NCCL's settings are not known: {}", snapshot.environment.reason))};
+                    fmt::format("NCCL's settings are unknown: {}", snapshot.environment.reason))};
   }
   if (!snapshot.environment->nccl)
     return {not_known(kNode, "the list of NCCL settings", snapshot.environment->nccl)};
@@ -129,41 +130,20 @@ Findings judge(const Snapshot& snapshot, const Profile& profile) {
     return {skipped("no NCCL settings, and none expected by this profile")};
   }
   Findings findings;
-  judge_required(settings, limits.require, findings);
+  judge_required_settings(settings, limits.require, findings);
   judge_harmful(settings, limits, findings);
   judge_contradictions(settings, findings);
-  judge_interface(settings, snapshot, findings);
+  judge_socket_interface(settings, snapshot, findings);
   return or_pass(std::move(findings),
                  fmt::format("{} as expected, none harmful", counted(settings.size(), "setting")));
 }
 
-}  // namespace
-
-constinit const Check check{
-    .id = "env.nccl",
-    .title = "NCCL's files, the environment and the profile agree",
-    .why =
-        "NCCL reads /etc/nccl.conf and the NCCL_* variables, which win. If the topology file is "
-        "not set, a setting remains from an experiment (InfiniBand or peer-to-peer disabled, a "
-        "fixed algorithm), or a socket interface does not exist, jobs are slow or hang at start.",
-    .fix =
-        "Restore /etc/nccl.conf from the image, and remove the variable from the prolog, the job "
-        "script or the container's environment.",
-    .needs = Probe::environment | Probe::network,
-    .when_absent = WhenAbsent::judge,
-    .judge = judge,
-};
-
-}  // namespace env_nccl
-
 // env.libraries: the libraries that jobs need open, and NCCL is recent enough.
-namespace env_libraries {
-namespace {
 
 constexpr std::string_view kNccl = "libnccl.so";
 
-std::optional<Finding> judge_required(const std::vector<Library>& libraries,
-                                      const std::string& name) {
+std::optional<Finding> judge_required_libraries(const std::vector<Library>& libraries,
+                                                const std::string& name) {
   const auto library = std::ranges::find(libraries, name, &Library::name);
   if (library == libraries.end()) {
     return unknown(name, fmt::format("the snapshot does not include {}", name));
@@ -196,7 +176,7 @@ std::optional<Finding> judge_version(const Library& nccl, const std::string& lea
                 Remedy::fix_config, {nccl.version, least});
 }
 
-Findings judge(const Snapshot& snapshot, const Profile& profile) {
+Findings judge_libraries(const Snapshot& snapshot, const Profile& profile) {
   const auto& limits = profile.env->libraries;
   const auto& libraries = snapshot.environment->libraries;
   if (!libraries) {
@@ -206,7 +186,8 @@ Findings judge(const Snapshot& snapshot, const Profile& profile) {
   }
 
   Findings findings;
-  for (const auto& name : limits.required) append(findings, judge_required(*libraries, name));
+  for (const auto& name : limits.required)
+    append(findings, judge_required_libraries(*libraries, name));
   std::size_t opened = 0;
   bool versions = false;
   for (const auto& library : *libraries) {
@@ -224,7 +205,22 @@ Findings judge(const Snapshot& snapshot, const Profile& profile) {
 
 }  // namespace
 
-constinit const Check check{
+constinit const Check env_nccl::check{
+    .id = "env.nccl",
+    .title = "NCCL's files, the environment and the profile agree",
+    .why =
+        "NCCL reads /etc/nccl.conf and the NCCL_* variables, which win. If the topology file is "
+        "not set, a setting remains from an experiment (InfiniBand or peer-to-peer disabled, a "
+        "fixed algorithm), or a socket interface does not exist, jobs are slow or hang at start.",
+    .fix =
+        "Restore /etc/nccl.conf from the image, and remove the variable from the prolog, the job "
+        "script or the container's environment.",
+    .needs = Probe::environment | Probe::network,
+    .when_absent = WhenAbsent::judge,
+    .judge = judge_nccl,
+};
+
+constinit const Check env_libraries::check{
     .id = "env.libraries",
     .title = "Libraries that jobs need open, and NCCL is recent enough",
     .why =
@@ -235,9 +231,7 @@ constinit const Check check{
         "Install the missing package, run ldconfig, and look at the file that the error names: "
         "often a dependency of the library.",
     .needs = Probe::environment,
-    .judge = judge,
+    .judge = judge_libraries,
 };
-
-}  // namespace env_libraries
 
 }  // namespace muster::checks

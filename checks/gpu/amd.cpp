@@ -12,15 +12,14 @@
 #include "lib/profile/limits/gpu.hpp"
 
 namespace muster::checks {
+namespace {
 
 // gpu.amd: AMD GPUs are cool, have no bad memory pages pending, and have the same settings.
-namespace gpu_amd {
-namespace {
 
 using Gpus = std::vector<AmdGpu>;
 
-Finding about(const AmdGpu& gpu, Outcome outcome, const std::string& message, Remedy remedy,
-              Values values = {}) {
+Finding about_amd(const AmdGpu& gpu, Outcome outcome, const std::string& message, Remedy remedy,
+                  Values values = {}) {
   const auto serial = gpu.serial ? fmt::format(" (serial {})", *gpu.serial) : std::string();
   return checks::about(gpu.address, outcome,
                        fmt::format("the GPU at {} {}{}", gpu.address, message, serial), remedy,
@@ -39,25 +38,27 @@ std::optional<Finding> heat_of(const Snapshot& snapshot, const AmdGpu& gpu) {
   }
   if (nearest == nullptr || *nearest->critical_c - nearest->now_c > kMarginC) return std::nullopt;
   const bool over = nearest->now_c >= *nearest->critical_c;
-  return about(gpu, over ? Outcome::fail : Outcome::warn,
-               fmt::format("is at {:.0f} C ({}), its own limit is {:.0f} C", nearest->now_c,
-                           nearest->name, *nearest->critical_c),
-               over ? hardware_remedy(snapshot) : Remedy::watch,
-               {nearest->now_c, *nearest->critical_c, "C"});
+  return about_amd(gpu, over ? Outcome::fail : Outcome::warn,
+                   fmt::format("is at {:.0f} C ({}), its own limit is {:.0f} C", nearest->now_c,
+                               nearest->name, *nearest->critical_c),
+                   over ? hardware_remedy(snapshot) : Remedy::watch,
+                   {nearest->now_c, *nearest->critical_c, "C"});
 }
 
 std::optional<Finding> pages_of(const Snapshot& snapshot, const AmdGpu& gpu) {
   if (!gpu.bad_pages) return std::nullopt;
   const auto& pages = *gpu.bad_pages;
   if (pages.failed > 0) {
-    return about(gpu, Outcome::fail,
-                 fmt::format("has {} that could not be retired", counted(pages.failed, "bad page")),
-                 hardware_remedy(snapshot));
+    return about_amd(
+        gpu, Outcome::fail,
+        fmt::format("has {} that could not be retired", counted(pages.failed, "bad page")),
+        hardware_remedy(snapshot));
   }
   if (pages.pending == 0) return std::nullopt;
-  return about(gpu, Outcome::fail,
-               fmt::format("has {} that a reset will retire", counted(pages.pending, "bad page")),
-               gpu::reset_remedy(snapshot));
+  return about_amd(
+      gpu, Outcome::fail,
+      fmt::format("has {} that a reset will retire", counted(pages.pending, "bad page")),
+      gpu::reset_remedy(snapshot));
 }
 
 // An idle link may be slow now, so the limit applies to its maximum speed.
@@ -68,9 +69,10 @@ std::optional<Finding> replays_of(const Snapshot& snapshot, const AmdGpu& gpu) {
   const auto& width = device->link_width ? device->link_width : device->link_width_max;
   if (!speed || !width) return std::nullopt;
   if (is_saturated(*gpu.replays)) {
-    return about(gpu, Outcome::warn,
-                 fmt::format("has a counter of PCIe replays that is saturated at {}", *gpu.replays),
-                 Remedy::watch, {count_value(*gpu.replays)});
+    return about_amd(
+        gpu, Outcome::warn,
+        fmt::format("has a counter of PCIe replays that is saturated at {}", *gpu.replays),
+        Remedy::watch, {count_value(*gpu.replays)});
   }
   const auto key = fmt::format("gpu.{}.pcie_replays", gpu.address);
   const auto rise = rise_of(snapshot, key, *gpu.replays);
@@ -78,9 +80,9 @@ std::optional<Finding> replays_of(const Snapshot& snapshot, const AmdGpu& gpu) {
   const double seen = rise ? rise->per_minute() : 0;
   if (seen <= most) return std::nullopt;
   auto finding =
-      about(gpu, Outcome::warn,
-            fmt::format("resends {:.1f} PCIe packets per minute, limit {:.1f}", seen, most),
-            Remedy::watch, {seen, most, "per minute"});
+      about_amd(gpu, Outcome::warn,
+                fmt::format("resends {:.1f} PCIe packets per minute, limit {:.1f}", seen, most),
+                Remedy::watch, {seen, most, "per minute"});
   finding.seen_by = {{.check = "pci.errors", .device = gpu.address}};
   return finding;
 }
@@ -96,10 +98,10 @@ std::optional<Finding> power_of(const AmdGpu& gpu) {
   constexpr double kRounding = 1;
   if (!gpu.power_cap_w || !gpu.power_cap_default_w) return std::nullopt;
   if (std::abs(*gpu.power_cap_w - *gpu.power_cap_default_w) <= kRounding) return std::nullopt;
-  return about(gpu, Outcome::warn,
-               fmt::format("has a power limit of {:.0f} W, expected the default of {:.0f} W",
-                           *gpu.power_cap_w, *gpu.power_cap_default_w),
-               Remedy::fix_config, {*gpu.power_cap_w, *gpu.power_cap_default_w, "W"});
+  return about_amd(gpu, Outcome::warn,
+                   fmt::format("has a power limit of {:.0f} W, expected the default of {:.0f} W",
+                               *gpu.power_cap_w, *gpu.power_cap_default_w),
+                   Remedy::fix_config, {*gpu.power_cap_w, *gpu.power_cap_default_w, "W"});
 }
 
 // Compares a value that all GPUs should share. A GPU that does not report it has the value
@@ -161,12 +163,12 @@ std::optional<Finding> left_in_memory(const AmdGpu& gpu, const GpuMemoryUsedLimi
   if (!gpu.memory_used_bytes || !limits.fail_above) return std::nullopt;
   const auto used = static_cast<double>(*gpu.memory_used_bytes);
   if (used <= limits.fail_above->value) return std::nullopt;
-  return about(gpu, Outcome::warn,
-               fmt::format("has {} of memory in use without a job on the node", in_gib(used)),
-               Remedy::restart_app, {used, limits.fail_above->value, "B"});
+  return about_amd(gpu, Outcome::warn,
+                   fmt::format("has {} of memory in use without a job on the node", in_gib(used)),
+                   Remedy::restart_app, {used, limits.fail_above->value, "B"});
 }
 
-Findings judge_in(const Snapshot& snapshot, const Profile& profile, const Context& context) {
+Findings judge_amd(const Snapshot& snapshot, const Profile& profile, const Context& context) {
   const auto& gpus = snapshot.pci->amd_gpus;
   const bool shared_cap = share_a_cap(gpus);
   Findings findings;
@@ -186,38 +188,12 @@ Findings judge_in(const Snapshot& snapshot, const Profile& profile, const Contex
                              counted(gpus.size(), "AMD GPU")));
 }
 
-std::optional<Finding> not_here(const Snapshot& snapshot, const Profile& /*profile*/) {
+std::optional<Finding> amd_not_applicable(const Snapshot& snapshot, const Profile& /*profile*/) {
   if (!snapshot.pci.ok() || !snapshot.pci->amd_gpus.empty()) return std::nullopt;
   return skipped("no GPU with the amdgpu driver");
 }
 
-}  // namespace
-
-constinit const Check check{
-    .id = "gpu.amd",
-    .title = "AMD GPUs are cool, without bad memory and configured alike",
-    .why =
-        "The amdgpu driver reports temperatures with the GPU's own limits, retired memory pages, "
-        "power limits and partitions. At its limit a GPU slows down; a page that waits for a reset "
-        "causes the next error. The GPUs of one node are compared: one with another VBIOS, "
-        "partition or performance level is slow or unusable for a job that takes them all; one "
-        "with less memory or in another hive (the GPUs joined by xGMI links) is broken. A PCIe "
-        "link that keeps resending packets is about to fail. On idle nodes, memory in use warns. "
-        "Facts that the driver does not report, as in virtual machines, are not judged.",
-    .fix =
-        "Heat: look at fans and air flow. Pages: reset the GPU (amd-smi reset --gpureset) or "
-        "reboot. Power limit, partition and performance level: amd-smi set, or amd-smi reset for "
-        "the defaults. Memory or hive: reboot, and report the GPU's serial number.",
-    .needs = Probe::pci | Probe::identity,
-    .not_here = not_here,
-    .judge_in = judge_in,
-};
-
-}  // namespace gpu_amd
-
 // gpu.ras: AMD GPUs have their driver, all of their memory, and no uncorrectable errors.
-namespace gpu_ras {
-namespace {
 
 constexpr unsigned kAmd = 0x1002;
 
@@ -227,7 +203,7 @@ bool expected_here(const Profile& profile) {
 }
 
 // GPUs on the bus that should have the driver but do not.
-Findings without_driver(const Snapshot& snapshot) {
+Findings gpus_without_driver(const Snapshot& snapshot) {
   Findings findings;
   for (const auto& device : snapshot.pci->devices) {
     const bool amd = device.kind == PciKind::gpu && device.vendor == kAmd;
@@ -283,11 +259,11 @@ std::optional<Finding> wrong_memory(const Snapshot& snapshot, const AmdGpu& gpu,
 
 Finding not_counted(const AmdGpu& gpu) {
   return about(gpu.address, gpu.ras.is_absent() ? Outcome::skip : Outcome::unknown,
-               fmt::format("the error counts of the GPU are not known: {}", gpu.ras.why()));
+               fmt::format("the error counts of the GPU are unknown: {}", gpu.ras.why()));
 }
 
-std::optional<Finding> judge_one(const Snapshot& snapshot, const AmdGpu& gpu,
-                                 const Profile& profile) {
+std::optional<Finding> judge_ras_of(const Snapshot& snapshot, const AmdGpu& gpu,
+                                    const Profile& profile) {
   const auto& present = profile.gpu->present;
   if (expected_here(profile)) {
     if (auto finding = wrong_memory(snapshot, gpu, present)) return finding;
@@ -297,12 +273,12 @@ std::optional<Finding> judge_one(const Snapshot& snapshot, const AmdGpu& gpu,
   return corrected(gpu, profile.gpu->ras.corrected_warn_above);
 }
 
-Findings judge(const Snapshot& snapshot, const Profile& profile) {
+Findings judge_ras(const Snapshot& snapshot, const Profile& profile) {
   Findings findings;
-  if (expected_here(profile)) findings = without_driver(snapshot);
+  if (expected_here(profile)) findings = gpus_without_driver(snapshot);
   std::size_t healthy = 0;
   for (const auto& gpu : snapshot.pci->amd_gpus) {
-    auto finding = judge_one(snapshot, gpu, profile);
+    auto finding = judge_ras_of(snapshot, gpu, profile);
     if (!finding) ++healthy;
     append(findings, std::move(finding));
   }
@@ -314,7 +290,7 @@ Findings judge(const Snapshot& snapshot, const Profile& profile) {
   return findings;
 }
 
-std::optional<Finding> not_here(const Snapshot& snapshot, const Profile& profile) {
+std::optional<Finding> ras_not_applicable(const Snapshot& snapshot, const Profile& profile) {
   const bool any = snapshot.pci.ok() && !snapshot.pci->amd_gpus.empty();
   if (any || expected_here(profile)) return std::nullopt;
   return skipped("no AMD GPU here");
@@ -322,7 +298,27 @@ std::optional<Finding> not_here(const Snapshot& snapshot, const Profile& profile
 
 }  // namespace
 
-constinit const Check check{
+constinit const Check gpu_amd::check{
+    .id = "gpu.amd",
+    .title = "AMD GPUs are cool, without bad memory and configured alike",
+    .why =
+        "The amdgpu driver reports temperatures with the GPU's own limits, retired memory pages, "
+        "power limits and partitions. At its limit a GPU slows down; a page that waits for a reset "
+        "causes the next error. The GPUs of one node are compared: one with another VBIOS, "
+        "partition or performance level is slow or unusable for a job that takes them all; one "
+        "with less memory or in another hive (the GPUs joined by xGMI links) is broken. A PCIe "
+        "link that keeps resending packets is about to fail. On idle nodes, memory in use warns. "
+        "Facts that the driver does not report, as in virtual machines, are not judged.",
+    .fix =
+        "Heat: look at fans and air flow. Pages: reset the GPU (amd-smi reset --gpureset) or "
+        "reboot. Power limit, partition and performance level: amd-smi set, or amd-smi reset for "
+        "the defaults. Memory or hive: reboot, and report the GPU's serial number.",
+    .needs = Probe::pci | Probe::identity,
+    .not_applicable = amd_not_applicable,
+    .judge_in = judge_amd,
+};
+
+constinit const Check gpu_ras::check{
     .id = "gpu.ras",
     .title = "AMD GPUs counted no uncorrectable error",
     .why =
@@ -337,10 +333,8 @@ constinit const Check check{
         "back, replace the GPU, or report it to the provider; amd-smi bad-pages shows the retired "
         "pages.",
     .needs = Probe::pci | Probe::identity,
-    .not_here = not_here,
-    .judge = judge,
+    .not_applicable = ras_not_applicable,
+    .judge = judge_ras,
 };
-
-}  // namespace gpu_ras
 
 }  // namespace muster::checks

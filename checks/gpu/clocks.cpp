@@ -11,10 +11,9 @@
 #include "lib/profile/limits/gpu.hpp"
 
 namespace muster::checks {
+namespace {
 
 // gpu.clocks: no GPU is slowed down by heat, power or locked application clocks.
-namespace gpu_clocks {
-namespace {
 
 using Reasons = std::uint64_t;
 
@@ -188,8 +187,8 @@ std::optional<Finding> judge_slow(const Gpu& gpu) {
       {static_cast<double>(*clocks.sm_mhz), static_cast<double>(*clocks.sm_max_mhz), "MHz"});
 }
 
-std::optional<Finding> judge_one(const Snapshot& snapshot, const Gpu& gpu,
-                                 const GpuClockLimits& limits, Reasons already_reported) {
+std::optional<Finding> judge_clocks_of(const Snapshot& snapshot, const Gpu& gpu,
+                                       const GpuClockLimits& limits, Reasons already_reported) {
   constexpr std::string_view kWhat = "the reason for limited clocks";
   const auto& reasons = gpu.clocks.reasons;
   if (reasons.is_unreadable()) return gpu::not_reported(gpu, kWhat, reasons);
@@ -229,7 +228,7 @@ Findings compare_highest_clocks(const Snapshot& snapshot) {
                    {.outcome = Outcome::warn, .remedy = hardware_remedy(snapshot)});
 }
 
-Findings judge(const Snapshot& snapshot, const Profile& profile) {
+Findings judge_clocks(const Snapshot& snapshot, const Profile& profile) {
   const auto gpus = gpu::answering(snapshot);
   Findings findings;
   Reasons already_reported = 0;
@@ -240,7 +239,7 @@ Findings judge(const Snapshot& snapshot, const Profile& profile) {
   auto more = gpu::each(
       snapshot,
       [&](const Gpu& gpu) {
-        return judge_one(snapshot, gpu, profile.gpu->clocks, already_reported);
+        return judge_clocks_of(snapshot, gpu, profile.gpu->clocks, already_reported);
       },
       "not throttled");
   if (!findings.empty()) drop_passes(more);
@@ -249,35 +248,7 @@ Findings judge(const Snapshot& snapshot, const Profile& profile) {
   return findings;
 }
 
-}  // namespace
-
-constinit const Check check{
-    .id = "gpu.clocks",
-    .title = "Neither heat, power nor a setting limits the clocks",
-    .why =
-        "A slowed GPU silently holds back every job it is part of. The driver reports why clocks "
-        "are low, and for how long the hardware limited them. A slowdown by the hardware, for heat "
-        "or by the power brake of the power supply, fails if it took more than a share of the last "
-        "hour (gpu.clocks.slowed_fail_above), or of the time since boot without an earlier run. If "
-        "the driver reports no times, it fails if a run at least five minutes ago saw it as well. "
-        "A short slowdown, which busy GPUs have, and the driver's own slowdown for heat warn. An "
-        "idle GPU, a power limit reached under load and synchronised boost are normal. Application "
-        "clocks stay until they are reset: they are compared with the profile or the GPU's "
-        "default, and the maximum clocks of equal GPUs with each other.",
-    .fix =
-        "Heat: look at fans, air flow and coolant. Power brake: look at the power supplies, and if "
-        "all GPUs are affected at the power of the node or its rack. In a virtual machine, report "
-        "either to the provider. Locked clocks: nvidia-smi --reset-applications-clocks.",
-    .needs = Probe::nvml | Probe::identity,
-    .not_here = gpu::none_to_judge,
-    .judge = judge,
-};
-
-}  // namespace gpu_clocks
-
 // gpu.temperature: GPU and memory are cool, with a margin to the point where the GPU slows down.
-namespace gpu_temperature {
-namespace {
 
 Finding hot(const Snapshot& snapshot, const Gpu& gpu, Outcome outcome, std::string message,
             int observed, double limit) {
@@ -347,8 +318,8 @@ std::optional<Finding> worst_of(const Snapshot& snapshot, const Gpu& gpu,
 }
 
 // A part that is too hot fails, even if other temperatures are unknown.
-std::optional<Finding> judge_one(const Snapshot& snapshot, const Gpu& gpu,
-                                 const GpuTemperatureLimits& limits) {
+std::optional<Finding> judge_temperature_of(const Snapshot& snapshot, const Gpu& gpu,
+                                            const GpuTemperatureLimits& limits) {
   const auto& heat = gpu.heat;
   auto worst = worst_of(snapshot, gpu, limits);
   if (worst && worst->outcome == Outcome::fail) return worst;
@@ -359,37 +330,14 @@ std::optional<Finding> judge_one(const Snapshot& snapshot, const Gpu& gpu,
   return worst;
 }
 
-Findings judge(const Snapshot& snapshot, const Profile& profile) {
+Findings judge_temperature(const Snapshot& snapshot, const Profile& profile) {
   const auto& limits = profile.gpu->temperature;
   return gpu::each(
-      snapshot, [&](const Gpu& gpu) { return judge_one(snapshot, gpu, limits); },
+      snapshot, [&](const Gpu& gpu) { return judge_temperature_of(snapshot, gpu, limits); },
       "within temperature limits");
 }
 
-}  // namespace
-
-constinit const Check check{
-    .id = "gpu.temperature",
-    .title = "GPUs and their memory are cool enough",
-    .why =
-        "A hot GPU slows down and holds back every job it is part of. The temperature is compared "
-        "with the profile's limits, and with the GPU's own if NVML reports them: where it begins "
-        "to slow down, and the maximum for its memory. Memory runs hotter than the GPU: above 90 C "
-        "under load is normal.",
-    .fix =
-        "Look at fans, air flow and the temperature of the room or of the coolant. In a virtual "
-        "machine, report it to the provider.",
-    .code = "NHC2017",
-    .needs = Probe::nvml | Probe::identity,
-    .not_here = gpu::none_to_judge,
-    .judge = judge,
-};
-
-}  // namespace gpu_temperature
-
 // gpu.power: the power limit is the expected one.
-namespace gpu_power {
-namespace {
 
 // A limit that was set to the same value on all GPUs is the site's choice. A fault lowers the limit
 // of one GPU, or without setting it.
@@ -402,7 +350,7 @@ bool is_set_for_all(const std::vector<const Gpu*>& gpus) {
          });
 }
 
-std::optional<Finding> judge_one(const Gpu& gpu, const Limit<Watts>& limit, bool set_for_all) {
+std::optional<Finding> judge_power_of(const Gpu& gpu, const Limit<Watts>& limit, bool set_for_all) {
   const auto& power = gpu.power;
   if (!power.enforced_mw) return gpu::not_reported(gpu, "the power limit", power.enforced_mw);
   if (!limit && !power.default_mw) {
@@ -430,11 +378,11 @@ Findings compare_default_limits(const Snapshot& snapshot) {
                    {.outcome = Outcome::warn, .remedy = hardware_remedy(snapshot)});
 }
 
-Findings judge(const Snapshot& snapshot, const Profile& profile) {
+Findings judge_power(const Snapshot& snapshot, const Profile& profile) {
   const auto& limit = profile.gpu->power.limit;
   const bool set_for_all = is_set_for_all(gpu::answering(snapshot));
   auto findings = gpu::each(
-      snapshot, [&](const Gpu& gpu) { return judge_one(gpu, limit, set_for_all); },
+      snapshot, [&](const Gpu& gpu) { return judge_power_of(gpu, limit, set_for_all); },
       "at the expected power limit");
   if (!limit) append(findings, compare_default_limits(snapshot));
   return findings;
@@ -442,7 +390,46 @@ Findings judge(const Snapshot& snapshot, const Profile& profile) {
 
 }  // namespace
 
-constinit const Check check{
+constinit const Check gpu_clocks::check{
+    .id = "gpu.clocks",
+    .title = "Neither heat, power nor a setting limits the clocks",
+    .why =
+        "A slowed GPU silently holds back every job it is part of. The driver reports why clocks "
+        "are low, and for how long the hardware limited them. A slowdown by the hardware, for heat "
+        "or by the power brake of the power supply, fails if it took more than a share of the last "
+        "hour (gpu.clocks.slowed_fail_above), or of the time since boot without an earlier run. If "
+        "the driver reports no times, it fails if a run at least five minutes ago saw it as well. "
+        "A short slowdown, which busy GPUs have, and the driver's own slowdown for heat warn. An "
+        "idle GPU, a power limit reached under load and synchronised boost are normal. Application "
+        "clocks stay until they are reset: they are compared with the profile or the GPU's "
+        "default, and the maximum clocks of equal GPUs with each other.",
+    .fix =
+        "Heat: look at fans, air flow and coolant. Power brake: look at the power supplies, and if "
+        "all GPUs are affected at the power of the node or its rack. In a virtual machine, report "
+        "either to the provider. Locked clocks: nvidia-smi --reset-applications-clocks.",
+    .needs = Probe::nvml | Probe::identity,
+    .not_applicable = gpu::none_to_judge,
+    .judge = judge_clocks,
+};
+
+constinit const Check gpu_temperature::check{
+    .id = "gpu.temperature",
+    .title = "GPUs and their memory are cool enough",
+    .why =
+        "A hot GPU slows down and holds back every job it is part of. The temperature is compared "
+        "with the profile's limits, and with the GPU's own if NVML reports them: where it begins "
+        "to slow down, and the maximum for its memory. Memory runs hotter than the GPU: above 90 C "
+        "under load is normal.",
+    .fix =
+        "Look at fans, air flow and the temperature of the room or of the coolant. In a virtual "
+        "machine, report it to the provider.",
+    .code = "NHC2017",
+    .needs = Probe::nvml | Probe::identity,
+    .not_applicable = gpu::none_to_judge,
+    .judge = judge_temperature,
+};
+
+constinit const Check gpu_power::check{
     .id = "gpu.power",
     .title = "The power limit is the expected or the default one",
     .why =
@@ -454,10 +441,8 @@ constinit const Check check{
         "Set it with nvidia-smi --power-limit; find out what lowered it (a management daemon, the "
         "power shelf).",
     .needs = Probe::nvml | Probe::identity,
-    .not_here = gpu::none_to_judge,
-    .judge = judge,
+    .not_applicable = gpu::none_to_judge,
+    .judge = judge_power,
 };
-
-}  // namespace gpu_power
 
 }  // namespace muster::checks

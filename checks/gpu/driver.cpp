@@ -11,10 +11,9 @@
 #include "lib/profile/limits/gpu.hpp"
 
 namespace muster::checks {
+namespace {
 
 // gpu.driver: NVML is usable, matches the kernel module, and has an allowed version.
-namespace gpu_driver {
-namespace {
 
 constexpr int kOk = 0;
 constexpr int kNotLoaded = 9;
@@ -35,7 +34,7 @@ Finding no_library(std::string_view why) {
 Finding unusable(const Nvml& nvml) {
   // Not a fault of the node or the driver.
   if (nvml.trouble_code == kOk) {
-    return unknown(kNode, fmt::format("the GPUs are not known: {}", nvml.trouble));
+    return unknown(kNode, fmt::format("the GPUs are unknown: {}", nvml.trouble));
   }
   if (nvml.trouble_code == kNoLibrary) return no_library(nvml.trouble);
   if (nvml.trouble_code == kMismatch) {
@@ -80,7 +79,7 @@ Findings judge_versions(const Nvml& nvml, const GpuDriverLimits& limits) {
   return or_pass(std::move(findings), fmt::format("driver {}", driver));
 }
 
-Findings judge(const Snapshot& snapshot, const Profile& profile) {
+Findings judge_driver(const Snapshot& snapshot, const Profile& profile) {
   const auto& section = snapshot.nvml;
   if (section.status == Status::absent) {
     return {no_library(section.reason)};
@@ -89,7 +88,7 @@ Findings judge(const Snapshot& snapshot, const Profile& profile) {
   return judge_versions(*section, profile.gpu->driver);
 }
 
-std::optional<Finding> not_here(const Snapshot& snapshot, const Profile& profile) {
+std::optional<Finding> driver_not_applicable(const Snapshot& snapshot, const Profile& profile) {
   const auto& section = snapshot.nvml;
   const bool foreign = snapshot.identity->foreign_root && section.status == Status::absent;
   if (gpu::expected(profile) && !foreign) return std::nullopt;
@@ -97,34 +96,8 @@ std::optional<Finding> not_here(const Snapshot& snapshot, const Profile& profile
   return usable ? std::nullopt : gpu::none_to_judge(snapshot, profile);
 }
 
-}  // namespace
-
-constinit const Check check{
-    .id = "gpu.driver",
-    .title = "NVIDIA's driver is installed, consistent and of an allowed version",
-    .why =
-        "Opens NVIDIA's management library as every GPU tool does. Without the library or the "
-        "driver a node runs no GPU jobs. After an unattended upgrade the library is newer than the "
-        "loaded kernel module, and nothing works until the node is rebooted. With confidential "
-        "computing, GPUs accept work only after they are attested and set ready.",
-    .fix =
-        "Different versions: reboot. Driver not loaded: look at the kernel log for the module "
-        "nvidia, then reboot or reinstall the driver. Version not allowed: install the site's "
-        "version. GPUs not ready: look at the service that attests them, or run nvidia-smi "
-        "conf-compute -srs 1.",
-    .code = "NHC2015",
-    .needs = Probe::nvml | Probe::identity,
-    .when_absent = WhenAbsent::judge,
-    .not_here = not_here,
-    .judge = judge,
-};
-
-}  // namespace gpu_driver
-
 // gpu.firmware: the InfoROM of each GPU is valid, and GPUs of one model have the same firmware, or
 // one that the profile allows.
-namespace gpu_firmware {
-namespace {
 
 // A version that GPUs of one model share.
 struct FirmwarePart {
@@ -252,8 +225,8 @@ Finding odd(const Gpu& gpu, const Findings& oddities) {
                      {oddities.front().observed, oddities.front().limit});
 }
 
-std::optional<Finding> judge_one(const Snapshot& snapshot, const Gpu& gpu,
-                                 const FirmwareParts& parts, const Oddities& oddities) {
+std::optional<Finding> judge_gpu_firmware_of(const Snapshot& snapshot, const Gpu& gpu,
+                                             const FirmwareParts& parts, const Oddities& oddities) {
   if (is_corrupt(gpu)) return corrupt(snapshot, gpu);
   if (auto finding = unreadable(gpu, parts)) return finding;
   if (const auto found = oddities.find(gpu::name_of(gpu)); found != oddities.end()) {
@@ -267,14 +240,15 @@ std::optional<Finding> judge_one(const Snapshot& snapshot, const Gpu& gpu,
   return gpu::not_reported(gpu, "the version of the VBIOS", gpu.firmware.vbios);
 }
 
-Findings judge(const Snapshot& snapshot, const Profile& profile) {
+Findings judge_gpu_firmware(const Snapshot& snapshot, const Profile& profile) {
   const auto gpus = gpu::answering(snapshot);
   const FirmwareParts parts = parts_of(profile.gpu->firmware);
   const Oddities oddities = oddities_of(gpus, parts);
   const bool validated = std::ranges::all_of(
       gpus, [](const Gpu* each) { return each->firmware.inforom_valid.known(); });
   auto findings = gpu::each(
-      snapshot, [&](const Gpu& gpu) { return judge_one(snapshot, gpu, parts, oddities); },
+      snapshot,
+      [&](const Gpu& gpu) { return judge_gpu_firmware_of(snapshot, gpu, parts, oddities); },
       validated ? "with valid InfoROM and the expected firmware"
                 : "with the expected firmware; the InfoROM was not read");
   if (const auto node = oddities.find(std::string(kNode)); node != oddities.end()) {
@@ -287,34 +261,7 @@ Findings judge(const Snapshot& snapshot, const Profile& profile) {
   return findings;
 }
 
-}  // namespace
-
-constinit const Check check{
-    .id = "gpu.firmware",
-    .title = "GPUs have a valid InfoROM and the same firmware",
-    .why =
-        "The InfoROM stores a GPU's settings and fault records, including remapped rows of memory. "
-        "A GPU whose InfoROM has a wrong checksum is replaced. Checking it takes long, so only the "
-        "contexts manual and boot do it. VBIOS, InfoROM and GSP versions are compared among GPUs "
-        "of one model, or with the profile's list: a GPU that was replaced and not updated differs "
-        "from its neighbours in clocks, power and error reports. The GSP is a processor on the GPU "
-        "that runs most of the driver; if it is off although it is on by default, it was disabled "
-        "by a setting.",
-    .fix =
-        "Corrupt InfoROM: replace the GPU, or report its serial number to the provider. Another "
-        "version: update the odd GPU with the vendor's tool, or add the version to the profile's "
-        "list. GSP off: look for NVreg_EnableGpuFirmware=0 in /etc/modprobe.d.",
-    .needs = Probe::nvml | Probe::identity,
-    .asks = {.inforom = true},
-    .not_here = gpu::none_to_judge,
-    .judge = judge,
-};
-
-}  // namespace gpu_firmware
-
 // gpu.recovery_action: the driver requests no recovery of a GPU.
-namespace gpu_recovery_action {
-namespace {
 
 constexpr std::string_view kReset = "Resource.Hpc.Reset";
 
@@ -339,7 +286,7 @@ constexpr std::array<Action, 8> kActions{{
 }};
 constexpr Action kUnknownAction{"an unknown action", Remedy::reboot};
 
-std::optional<Finding> judge_one(const Snapshot& snapshot, const Gpu& gpu) {
+std::optional<Finding> judge_recovery_action_of(const Snapshot& snapshot, const Gpu& gpu) {
   if (!gpu.troubles.empty()) {
     Finding finding =
         gpu::failed(gpu, fmt::format("NVML reports {}", fmt::join(gpu.troubles, "; ")),
@@ -371,14 +318,56 @@ std::optional<Finding> judge_one(const Snapshot& snapshot, const Gpu& gpu) {
   return finding;
 }
 
-Findings judge(const Snapshot& snapshot, const Profile& /*profile*/) {
+Findings judge_recovery_action(const Snapshot& snapshot, const Profile& /*profile*/) {
   return gpu::each(
-      snapshot, [&](const Gpu& gpu) { return judge_one(snapshot, gpu); }, "that need no recovery");
+      snapshot, [&](const Gpu& gpu) { return judge_recovery_action_of(snapshot, gpu); },
+      "that need no recovery");
 }
 
 }  // namespace
 
-constinit const Check check{
+constinit const Check gpu_driver::check{
+    .id = "gpu.driver",
+    .title = "NVIDIA's driver is installed, consistent and of an allowed version",
+    .why =
+        "Opens NVIDIA's management library as every GPU tool does. Without the library or the "
+        "driver a node runs no GPU jobs. After an unattended upgrade the library is newer than the "
+        "loaded kernel module, and nothing works until the node is rebooted. With confidential "
+        "computing, GPUs accept work only after they are attested and set ready.",
+    .fix =
+        "Different versions: reboot. Driver not loaded: look at the kernel log for the module "
+        "nvidia, then reboot or reinstall the driver. Version not allowed: install the site's "
+        "version. GPUs not ready: look at the service that attests them, or run nvidia-smi "
+        "conf-compute -srs 1.",
+    .code = "NHC2015",
+    .needs = Probe::nvml | Probe::identity,
+    .when_absent = WhenAbsent::judge,
+    .not_applicable = driver_not_applicable,
+    .judge = judge_driver,
+};
+
+constinit const Check gpu_firmware::check{
+    .id = "gpu.firmware",
+    .title = "GPUs have a valid InfoROM and the same firmware",
+    .why =
+        "The InfoROM stores a GPU's settings and fault records, including remapped rows of memory. "
+        "A GPU whose InfoROM has a wrong checksum is replaced. Checking it takes long, so only the "
+        "contexts manual and boot do it. VBIOS, InfoROM and GSP versions are compared among GPUs "
+        "of one model, or with the profile's list: a GPU that was replaced and not updated differs "
+        "from its neighbours in clocks, power and error reports. The GSP is a processor on the GPU "
+        "that runs most of the driver; if it is off although it is on by default, it was disabled "
+        "by a setting.",
+    .fix =
+        "Corrupt InfoROM: replace the GPU, or report its serial number to the provider. Another "
+        "version: update the odd GPU with the vendor's tool, or add the version to the profile's "
+        "list. GSP off: look for NVreg_EnableGpuFirmware=0 in /etc/modprobe.d.",
+    .needs = Probe::nvml | Probe::identity,
+    .nvml_parts = {.inforom = true},
+    .not_applicable = gpu::none_to_judge,
+    .judge = judge_gpu_firmware,
+};
+
+constinit const Check gpu_recovery_action::check{
     .id = "gpu.recovery_action",
     .title = "The driver requests no recovery of a GPU",
     .why =
@@ -387,10 +376,8 @@ constinit const Check check{
         "count as well.",
     .fix = "Drain the node and do what the driver requests.",
     .needs = Probe::nvml | Probe::identity,
-    .not_here = gpu::none_to_judge,
-    .judge = judge,
+    .not_applicable = gpu::none_to_judge,
+    .judge = judge_recovery_action,
 };
-
-}  // namespace gpu_recovery_action
 
 }  // namespace muster::checks

@@ -301,8 +301,8 @@ constinit const Check check{
     .code = "NHC2016",
     .needs = Probe::nvml | Probe::identity,
     .looks_at = Probe::kernel_log | Probe::services,
-    .asks = {.links = true},
-    .not_here = gpu::none_to_judge,
+    .nvml_parts = {.links = true},
+    .not_applicable = gpu::none_to_judge,
     .judge = judge,
 };
 

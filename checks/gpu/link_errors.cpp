@@ -9,11 +9,10 @@
 #include "lib/profile/limits/gpu.hpp"
 
 namespace muster::checks {
+namespace {
 
 // gpu.nvlink_errors: NVLinks carry data with fewer errors than their limits. gpu.nvlink_state
 // reports links that are down.
-namespace gpu_nvlink_errors {
-namespace {
 
 using gpu::Links;
 
@@ -191,7 +190,7 @@ std::optional<Finding> worst_of(const Snapshot& snapshot, const Gpu& gpu, const 
   }
   if (const auto& [links, why] = seen.unreadable; !links.empty()) {
     return unknown(gpu::name_of(gpu),
-                   fmt::format("the errors of {} are not known: {}", gpu::named(links), why));
+                   fmt::format("the errors of {} are unknown: {}", gpu::named(links), why));
   }
   if (!seen.recoveries.links.empty()) {
     return repeated(gpu, seen.recoveries, "recovered", *limits.recoveries_warn_above);
@@ -228,7 +227,7 @@ Finding summary(const LinkCounts& counts) {
   return passed(std::move(message));
 }
 
-Findings judge(const Snapshot& snapshot, const Profile& profile) {
+Findings judge_nvlink_errors(const Snapshot& snapshot, const Profile& profile) {
   const auto& uptime = snapshot.identity->uptime_s;
   if (!uptime) return {not_known(kNode, "the time since boot", uptime)};
   const auto& limits = profile.gpu->nvlink_errors;
@@ -250,7 +249,8 @@ Findings judge(const Snapshot& snapshot, const Profile& profile) {
   return findings;
 }
 
-std::optional<Finding> not_here(const Snapshot& snapshot, const Profile& profile) {
+std::optional<Finding> nvlink_errors_not_applicable(const Snapshot& snapshot,
+                                                    const Profile& profile) {
   const auto& limits = profile.gpu->nvlink_errors;
   if (!limits.crc_fail_from_per_second && !limits.ber_fail_above && !limits.replays_warn_above &&
       !limits.recoveries_warn_above && !limits.failed_recoveries_fail_above &&
@@ -260,35 +260,7 @@ std::optional<Finding> not_here(const Snapshot& snapshot, const Profile& profile
   return gpu::none_to_judge(snapshot, profile);
 }
 
-}  // namespace
-
-constinit const Check check{
-    .id = "gpu.nvlink_errors",
-    .title = "NVLink errors stay below their limits",
-    .why =
-        "A link with a bad connection resends damaged data (replay), retrains (recovery), and "
-        "counts checksum errors (CRC); since Blackwell it counts damaged packets and failed "
-        "recoveries. Jobs become slower and then stop. Only errors since earlier runs count: links "
-        "make errors while they train at boot, and counters restart when the driver is loaded. "
-        "Newer GPUs also report the bit error rate after error correction (the effective bit error "
-        "rate), which the first run can judge. Each GPU gets one finding about its worst link. "
-        "gpu.nvlink_state reports links that are down.",
-    .fix =
-        "A single replay or recovery: watch the link. A failure: drain the node and run the field "
-        "diagnostic; reseat or replace the GPU, its bridge or its baseboard, or report the GPU's "
-        "serial number and the link to the provider.",
-    .code = "NHC2016",
-    .needs = Probe::nvml | Probe::identity,
-    .asks = {.links = true},
-    .not_here = not_here,
-    .judge = judge,
-};
-
-}  // namespace gpu_nvlink_errors
-
 // gpu.pcie_replay: how often the PCIe link of a GPU resends packets.
-namespace gpu_pcie_replay {
-namespace {
 
 // An idle GPU slows its link down, but the replays happened while it was busy, so the maximum speed
 // counts.
@@ -324,12 +296,12 @@ Finding limit_not_known(const Gpu& gpu) {
   }
   if (!link.width && !link.width_max) return gpu::not_reported(gpu, "the PCIe width", link.width);
   return unknown(gpu::name_of(gpu),
-                 fmt::format("the speed of PCIe generation {} is not known",
+                 fmt::format("the speed of PCIe generation {} is unknown",
                              link.generation_max.value_or(link.generation.value_or(0))));
 }
 
-void judge_one(const Snapshot& snapshot, const Gpu& gpu, const Limit<double>& limit,
-               ReplayFindings& tally) {
+void judge_pcie_replay_of(const Snapshot& snapshot, const Gpu& gpu, const Limit<double>& limit,
+                          ReplayFindings& tally) {
   const auto& replays = gpu.link.replays;
   if (!replays) {
     tally.findings.push_back(gpu::not_reported(gpu, "the number of PCIe replays", replays));
@@ -359,12 +331,12 @@ void judge_one(const Snapshot& snapshot, const Gpu& gpu, const Limit<double>& li
   }
 }
 
-Findings judge(const Snapshot& snapshot, const Profile& profile) {
+Findings judge_pcie_replay(const Snapshot& snapshot, const Profile& profile) {
   const auto& uptime = snapshot.identity->uptime_s;
   if (!uptime) return {not_known(kNode, "the time since boot", uptime)};
   ReplayFindings tally;
   for (const Gpu* each : gpu::answering(snapshot)) {
-    judge_one(snapshot, *each, profile.gpu->pcie_replay.warn_above_per_minute, tally);
+    judge_pcie_replay_of(snapshot, *each, profile.gpu->pcie_replay.warn_above_per_minute, tally);
   }
   if (tally.judged > 0) {
     tally.findings.push_back(
@@ -381,7 +353,29 @@ Findings judge(const Snapshot& snapshot, const Profile& profile) {
 
 }  // namespace
 
-constinit const Check check{
+constinit const Check gpu_nvlink_errors::check{
+    .id = "gpu.nvlink_errors",
+    .title = "NVLink errors stay below their limits",
+    .why =
+        "A link with a bad connection resends damaged data (replay), retrains (recovery), and "
+        "counts checksum errors (CRC); since Blackwell it counts damaged packets and failed "
+        "recoveries. Jobs become slower and then stop. Only errors since earlier runs count: links "
+        "make errors while they train at boot, and counters restart when the driver is loaded. "
+        "Newer GPUs also report the bit error rate after error correction (the effective bit error "
+        "rate), which the first run can judge. Each GPU gets one finding about its worst link. "
+        "gpu.nvlink_state reports links that are down.",
+    .fix =
+        "A single replay or recovery: watch the link. A failure: drain the node and run the field "
+        "diagnostic; reseat or replace the GPU, its bridge or its baseboard, or report the GPU's "
+        "serial number and the link to the provider.",
+    .code = "NHC2016",
+    .needs = Probe::nvml | Probe::identity,
+    .nvml_parts = {.links = true},
+    .not_applicable = nvlink_errors_not_applicable,
+    .judge = judge_nvlink_errors,
+};
+
+constinit const Check gpu_pcie_replay::check{
     .id = "gpu.pcie_replay",
     .title = "PCIe links of GPUs rarely resend packets",
     .why =
@@ -395,10 +389,8 @@ constinit const Check check{
         "kernel counts (pci.errors). If it persists, reseat the GPU or its riser, or report it to "
         "the provider.",
     .needs = Probe::nvml | Probe::identity,
-    .not_here = gpu::none_to_judge,
-    .judge = judge,
+    .not_applicable = gpu::none_to_judge,
+    .judge = judge_pcie_replay,
 };
-
-}  // namespace gpu_pcie_replay
 
 }  // namespace muster::checks

@@ -68,8 +68,8 @@ std::optional<Finding> missing_uncorrected_count(const Snapshot& snapshot, const
 }
 
 std::uint64_t saturating_sum(std::uint64_t left, std::uint64_t right) {
-  constexpr auto kMost = std::numeric_limits<std::uint64_t>::max();
-  return left > kMost - right ? kMost : left + right;
+  constexpr auto kMax = std::numeric_limits<std::uint64_t>::max();
+  return left > kMax - right ? kMax : left + right;
 }
 
 // The checks that report a pending or failed repair of the same memory.
@@ -285,7 +285,7 @@ constinit const Check gpu_ecc_uncorrectable::check{
     .code = "NHC2019",
     .needs = Probe::nvml | Probe::identity,
     .looks_at = Probe::kernel_log,  // for the fault code
-    .not_here = gpu::none_to_judge,
+    .not_applicable = gpu::none_to_judge,
     .judge = judge_uncorrectable,
 };
 
@@ -302,7 +302,7 @@ constinit const Check gpu_ecc_sram::check{
         "of the virtual machine.",
     .code = "NHC2019",
     .needs = Probe::nvml | Probe::identity,
-    .not_here = gpu::none_to_judge,
+    .not_applicable = gpu::none_to_judge,
     .judge = judge_sram,
 };
 
@@ -317,7 +317,7 @@ constinit const Check gpu_ecc_corrected::check{
         "fault.",
     .code = "NHC2019",
     .needs = Probe::nvml | Probe::identity,
-    .not_here = gpu::none_to_judge,
+    .not_applicable = gpu::none_to_judge,
     .judge = judge_corrected,
 };
 
@@ -337,7 +337,7 @@ constinit const Check gpu_ecc_remapped_rows::check{
         "No spares or many rows: keep the node in service and watch it.",
     .code = "NHC2007",
     .needs = Probe::nvml | Probe::identity,
-    .not_here = gpu::none_to_judge,
+    .not_applicable = gpu::none_to_judge,
     .judge = judge_rows,
 };
 
@@ -352,7 +352,7 @@ constinit const Check gpu_ecc_retired_pages::check{
         "its serial number to the provider.",
     .code = "NHC2018",
     .needs = Probe::nvml | Probe::identity,
-    .not_here = gpu::none_to_judge,
+    .not_applicable = gpu::none_to_judge,
     .judge = judge_pages,
 };
 

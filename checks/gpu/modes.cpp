@@ -80,8 +80,7 @@ Findings judge_persistence(const Snapshot& snapshot, const Profile& profile) {
 std::string compute_mode_word(unsigned mode) {
   constexpr std::array<std::string_view, 4> kModes{"default", "exclusive_thread", "prohibited",
                                                    "exclusive_process"};
-  return mode < kModes.size() ? std::string(kModes.at(mode))
-                              : fmt::format("{}, which this muster does not know", mode);
+  return mode < kModes.size() ? std::string(kModes.at(mode)) : fmt::format("{} (unknown)", mode);
 }
 
 // The most frequent mode; a tie goes to the lowest number, 0 being `default`.
@@ -127,7 +126,7 @@ constinit const Check gpu_ecc_mode::check{
         "does not set gpu.ecc_mode.expected, the GPUs of a node are compared with each other.",
     .fix = "nvidia-smi --ecc-config=1, then reset the GPU or reboot the node.",
     .needs = Probe::nvml | Probe::identity,
-    .not_here = gpu::none_to_judge,
+    .not_applicable = gpu::none_to_judge,
     .judge = judge_ecc,
 };
 
@@ -139,7 +138,7 @@ constinit const Check gpu_mig::check{
         "on, the driver also hides some facts about memory.",
     .fix = "nvidia-smi --multi-instance-gpu=0 (or 1), then reset the GPU.",
     .needs = Probe::nvml | Probe::identity,
-    .not_here = gpu::none_to_judge,
+    .not_applicable = gpu::none_to_judge,
     .judge = judge_mig,
 };
 
@@ -153,7 +152,7 @@ constinit const Check gpu_persistence::check{
         "the same mode.",
     .fix = "Enable nvidia-persistenced.service, or run nvidia-smi --persistence-mode=1 at boot.",
     .needs = Probe::nvml | Probe::identity,
-    .not_here = gpu::none_to_judge,
+    .not_applicable = gpu::none_to_judge,
     .judge = judge_persistence,
 };
 
@@ -170,7 +169,7 @@ constinit const Check gpu_compute_mode::check{
         "one mode on all nodes, set gpu.compute_mode.expected; otherwise the GPUs of a node must "
         "be in the same mode, and not in prohibited.",
     .needs = Probe::nvml | Probe::identity,
-    .not_here = gpu::none_to_judge,
+    .not_applicable = gpu::none_to_judge,
     .judge = judge_compute_mode,
 };
 

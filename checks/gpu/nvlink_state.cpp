@@ -121,7 +121,7 @@ std::optional<Finding> without_peer(const Snapshot& snapshot, const Gpu& gpu, in
 
 Finding unclear(const Gpu& gpu, std::string_view what, const Links& links, const std::string& why) {
   return unknown(gpu::name_of(gpu),
-                 fmt::format("the {} of {} is not known: {}", what, gpu::named(links), why));
+                 fmt::format("the {} of {} is unknown: {}", what, gpu::named(links), why));
 }
 
 // Returns a finding if NVML could not read the speed or peer of a link that is up.
@@ -244,7 +244,7 @@ Findings judge(const Snapshot& snapshot, const Profile& profile) {
       fmt::format("with {} active", counted(wanted, "NVLink")));
 }
 
-std::optional<Finding> not_here(const Snapshot& snapshot, const Profile& profile) {
+std::optional<Finding> not_applicable(const Snapshot& snapshot, const Profile& profile) {
   const auto& wanted = profile.gpu->nvlink_state.links;
   if (wanted.value_or(1) <= 0) return not_expected("NVLink");
   if (auto nothing = gpu::none_to_judge(snapshot, profile)) return nothing;
@@ -274,8 +274,8 @@ constinit const Check check{
         "nvidia-fabricmanager and its log.",
     .code = "NHC2016",
     .needs = Probe::nvml | Probe::identity,
-    .asks = {.links = true},
-    .not_here = not_here,
+    .nvml_parts = {.links = true},
+    .not_applicable = not_applicable,
     .judge = judge,
 };
 

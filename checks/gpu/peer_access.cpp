@@ -10,10 +10,9 @@
 #include "lib/profile/limits/gpu.hpp"
 
 namespace muster::checks {
+namespace {
 
 // gpu.p2p: each GPU can read the memory of every other one, if the profile expects it.
-namespace gpu_p2p {
-namespace {
 
 // NVML's status of a pair of GPUs, and its text.
 enum : unsigned { possible = 0, registry = 4, not_supported = 5 };
@@ -167,7 +166,7 @@ const Gpu* first_of(const std::vector<const Gpu*>& gpus, bool (*holds)(const Gpu
   return found == gpus.end() ? nullptr : *found;
 }
 
-Findings judge(const Snapshot& snapshot, const Profile& profile) {
+Findings judge_peer_access(const Snapshot& snapshot, const Profile& profile) {
   const auto gpus = gpus_without_mig(snapshot);
   if (const Gpu* gpu = first_of(gpus, [](const Gpu& each) { return each.peers.is_unreadable(); })) {
     return {driver_hangs(snapshot, *gpu)};
@@ -175,7 +174,7 @@ Findings judge(const Snapshot& snapshot, const Profile& profile) {
   if (!profile.gpu->p2p.expected.value_or(false)) return {not_expected("peer access between GPUs")};
   if (gpus.size() < 2) return {skipped("fewer than two GPUs without MIG respond")};
   if (const Gpu* gpu = first_of(gpus, [](const Gpu& each) { return each.peers.is_absent(); })) {
-    return {skipped(fmt::format("peer access is not known: {}", gpu->peers.why()))};
+    return {skipped(fmt::format("peer access is unknown: {}", gpu->peers.why()))};
   }
   const Pairs pairs = pairs_of(gpus);
   Findings findings = judge_pairs(gpus, pairs);
@@ -188,33 +187,7 @@ Findings judge(const Snapshot& snapshot, const Profile& profile) {
                              counted(pairs.known.size(), "pair")));
 }
 
-}  // namespace
-
-constinit const Check check{
-    .id = "gpu.p2p",
-    .title = "GPUs that should reach each other do",
-    .why =
-        "Asks the driver for each pair of GPUs whether one can read the other's memory (peer "
-        "access). Without it NCCL silently copies through host memory, which is slow. A GPU that "
-        "reaches none of the others is reported once. If the same report finds broken links or a "
-        "broken fabric, only gpu.nvlink_state, gpu.fabric or host.services reports the fault. A "
-        "driver that never answers fails even if no peer access is expected.",
-    .fix =
-        "nvidia-smi topo -p2p r prints the matrix. With NVSwitch, nvidia-fabricmanager of the "
-        "driver's version must run before the first job; on PCIe, look at IOMMU and access control "
-        "services (pci.acs). A driver setting: look for NVreg_RegistryDwords in /etc/modprobe.d. "
-        "Then reboot.",
-    .needs = Probe::nvml | Probe::identity,
-    .asks = {.pairs = true},
-    .not_here = gpu::none_to_judge,
-    .judge = judge,
-};
-
-}  // namespace gpu_p2p
-
 // gpu.direct_rdma: HCAs can reach GPU memory, through nvidia_peermem or dma-buf.
-namespace gpu_direct_rdma {
-namespace {
 
 // The first numbers of a version: 5.12 of "5.12.0-rc3", 535.161 of "535.161.08".
 std::optional<std::pair<std::uint64_t, std::uint64_t>> version_of(std::string_view text) {
@@ -253,7 +226,7 @@ std::optional<Finding> old_driver(const Nvml& nvml) {
   if (!*nvml.open_module) return unusable("the driver's kernel module is not the open one");
   const auto& driver = nvml.driver ? nvml.driver : nvml.module;
   const auto version = driver ? version_of(*driver) : std::nullopt;
-  if (!version) return unknown(kNode, "the driver's version is not known");
+  if (!version) return unknown(kNode, "the driver's version is unknown");
   if (*version >= kSince) return std::nullopt;
   return unusable(fmt::format("driver {} is older than 515", *driver));
 }
@@ -306,7 +279,7 @@ std::optional<Finding> without_driver(const Snapshot& snapshot) {
   return skipped("NVML is not usable: see gpu.driver");
 }
 
-Findings judge(const Snapshot& snapshot, const Profile& /*profile*/) {
+Findings judge_direct_rdma(const Snapshot& snapshot, const Profile& /*profile*/) {
   const auto& nvml = snapshot.nvml;
   if (nvml.ok() && nvml->confidential.value_or(false)) {
     return {skipped("confidential computing is on, which rules out GPUDirect RDMA")};
@@ -331,7 +304,8 @@ Findings judge(const Snapshot& snapshot, const Profile& /*profile*/) {
   return {*std::move(obstacle)};
 }
 
-std::optional<Finding> not_here(const Snapshot& /*snapshot*/, const Profile& profile) {
+std::optional<Finding> direct_rdma_not_applicable(const Snapshot& /*snapshot*/,
+                                                  const Profile& profile) {
   const bool both = gpu::expected(profile) && expects_hcas(profile);
   if (both && profile.gpu->direct_rdma.expected.value_or(true)) return std::nullopt;
   return not_expected("GPUDirect RDMA");
@@ -339,7 +313,27 @@ std::optional<Finding> not_here(const Snapshot& /*snapshot*/, const Profile& pro
 
 }  // namespace
 
-constinit const Check check{
+constinit const Check gpu_p2p::check{
+    .id = "gpu.p2p",
+    .title = "GPUs that should reach each other do",
+    .why =
+        "Asks the driver for each pair of GPUs whether one can read the other's memory (peer "
+        "access). Without it NCCL silently copies through host memory, which is slow. A GPU that "
+        "reaches none of the others is reported once. If the same report finds broken links or a "
+        "broken fabric, only gpu.nvlink_state, gpu.fabric or host.services reports the fault. A "
+        "driver that never answers fails even if no peer access is expected.",
+    .fix =
+        "nvidia-smi topo -p2p r prints the matrix. With NVSwitch, nvidia-fabricmanager of the "
+        "driver's version must run before the first job; on PCIe, look at IOMMU and access control "
+        "services (pci.acs). A driver setting: look for NVreg_RegistryDwords in /etc/modprobe.d. "
+        "Then reboot.",
+    .needs = Probe::nvml | Probe::identity,
+    .nvml_parts = {.pairs = true},
+    .not_applicable = gpu::none_to_judge,
+    .judge = judge_peer_access,
+};
+
+constinit const Check gpu_direct_rdma::check{
     .id = "gpu.direct_rdma",
     .title = "HCAs reach GPU memory (GPUDirect RDMA)",
     .why =
@@ -354,10 +348,8 @@ constinit const Check check{
         "DOCA or MLNX_OFED, or change to the open kernel module, which uses dma-buf.",
     .needs = Probe::kernel,
     .looks_at = Probe::nvml | Probe::environment,
-    .not_here = not_here,
-    .judge = judge,
+    .not_applicable = direct_rdma_not_applicable,
+    .judge = judge_direct_rdma,
 };
-
-}  // namespace gpu_direct_rdma
 
 }  // namespace muster::checks

@@ -157,7 +157,7 @@ Findings judge(const Snapshot& snapshot, const Profile& profile) {
 }
 
 // gpu.driver reports an unusable driver.
-std::optional<Finding> not_here(const Snapshot& snapshot, const Profile& profile) {
+std::optional<Finding> not_applicable(const Snapshot& snapshot, const Profile& profile) {
   const bool listed = snapshot.nvml.ok() && snapshot.nvml->trouble.empty();
   if (listed && (gpu::expected(profile) || !snapshot.nvml->gpus.empty())) return std::nullopt;
   return gpu::none_to_judge(snapshot, profile);
@@ -181,7 +181,7 @@ constinit const Check check{
     .code = "NHC2009",
     .needs = Probe::nvml | Probe::identity,
     .looks_at = Probe::pci,
-    .not_here = not_here,
+    .not_applicable = not_applicable,
     .judge = judge,
 };
 

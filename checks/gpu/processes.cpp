@@ -31,9 +31,9 @@ bool is_allowed(const std::vector<std::string>& allowed, const GpuProcess& proce
 }  // namespace
 }  // namespace gpu
 
-// gpu.processes: no process is left on an idle GPU, and only jobs use the GPUs of a busy node.
-namespace gpu_processes {
 namespace {
+
+// gpu.processes: no process is left on an idle GPU, and only jobs use the GPUs of a busy node.
 
 // One process and the GPUs it uses.
 struct ComputeProcess {
@@ -98,7 +98,7 @@ std::string describe(const ComputeProcess& computing) {
                      process.name.empty() ? "unknown command" : process.name, user, memory);
 }
 
-Finding about(const ComputeProcess& computing, Outcome outcome, std::string_view what) {
+Finding about_process(const ComputeProcess& computing, Outcome outcome, std::string_view what) {
   return checks::about(
       gpu::name_of(*computing.gpus.front()), outcome,
       fmt::format("{} {}", describe(computing), what),
@@ -111,25 +111,28 @@ bool has_vanished(const GpuProcess& process) { return process.name.empty() && !p
 Finding left_behind(const ComputeProcess& computing, const JobGpus& mine) {
   const GpuProcess& process = *computing.process;
   if (!process.job.empty() && process.job == mine.job) {
-    return about(computing, Outcome::fail, fmt::format("left behind by job {}", process.job));
+    return about_process(computing, Outcome::fail,
+                         fmt::format("left behind by job {}", process.job));
   }
   if (!process.job.empty()) {
-    return about(computing, Outcome::warn,
-                 fmt::format("left behind by job {}, unless that job still runs", process.job));
+    return about_process(
+        computing, Outcome::warn,
+        fmt::format("left behind by job {}, unless that job still runs", process.job));
   }
   if (has_vanished(process)) {
-    return about(computing, Outcome::warn,
-                 "is not in /proc: it just ended, hangs in the driver, or is in another PID "
-                 "namespace");
+    return about_process(
+        computing, Outcome::warn,
+        "is not in /proc: it just ended, hangs in the driver, or is in another PID "
+        "namespace");
   }
   if (computing.held == Held::yes) {
-    return about(computing, Outcome::fail, "left behind, belongs to no job");
+    return about_process(computing, Outcome::fail, "left behind, belongs to no job");
   }
   const auto whose = mine.job.empty()
                          ? std::string("the job is unknown")
                          : fmt::format("it may belong to a job other than {}", mine.job);
-  return about(computing, Outcome::warn,
-               fmt::format("has no job in its cgroup, and {}: {}", whose, mine.doubt));
+  return about_process(computing, Outcome::warn,
+                       fmt::format("has no job in its cgroup, and {}: {}", whose, mine.doubt));
 }
 
 std::string others_text(const SeenProcesses& seen) {
@@ -178,8 +181,9 @@ Findings judge_busy(const Snapshot& snapshot, const GpuProcessLimits& limits) {
       ++not_judged;
       continue;
     }
-    findings.push_back(about(computing, Outcome::warn,
-                             "has no job in its cgroup: left behind, or started outside Slurm"));
+    findings.push_back(
+        about_process(computing, Outcome::warn,
+                      "has no job in its cgroup: left behind, or started outside Slurm"));
   }
   if (not_judged > 0) {
     findings.push_back(skipped(fmt::format("{} on the GPUs not judged without Slurm",
@@ -189,43 +193,12 @@ Findings judge_busy(const Snapshot& snapshot, const GpuProcessLimits& limits) {
                  fmt::format("{} idle or used by jobs", counted(seen.judged, "GPU")));
 }
 
-Findings judge(const Snapshot& snapshot, const Profile& profile, const Context& context) {
+Findings judge_processes(const Snapshot& snapshot, const Profile& profile, const Context& context) {
   const GpuProcessLimits& limits = profile.gpu->processes;
   return context.gpus_idle ? judge_idle(snapshot, limits) : judge_busy(snapshot, limits);
 }
 
-}  // namespace
-
-constinit const Check check{
-    .id = "gpu.processes",
-    .title = "No process is left on the GPUs",
-    .why =
-        "Looks at the compute processes that NVML lists. One that outlives its job holds memory "
-        "and time promised to the next job, which fails or is slow. On idle nodes (contexts with "
-        "gpus_idle: prolog, epilog, boot), a process of the ended job, or of no job, fails; if "
-        "jobs share the node, only the GPUs of the current job are judged. A process of another "
-        "job, or on a GPU whose owner is uncertain, warns: it may be legitimate. While jobs run, "
-        "only a process without a job warns. gpu.processes.allowed lists daemons of the system: "
-        "monitors, and the MPS server, which runs as the user it serves. Processes of users match "
-        "it only if systemd started them (system.slice).",
-    .fix =
-        "ps -fp PID shows the process; kill it, with -KILL if necessary. A process that does not "
-        "die hangs in the driver: look for its XIDs in the kernel log, and reboot. If it happens "
-        "again, let Slurm track and end jobs by cgroup (ProctrackType=proctrack/cgroup, "
-        "ConstrainDevices=yes), and look for programs started outside it (docker, ssh without "
-        "pam_slurm_adopt).",
-    .needs = Probe::nvml | Probe::identity,
-    .looks_at = Probe::environment | Probe::services,
-    .asks = {.processes = true},
-    .not_here = gpu::none_to_judge,
-    .judge_in = judge,
-};
-
-}  // namespace gpu_processes
-
 // gpu.memory_used: GPUs without a compute process have no memory in use.
-namespace gpu_memory_used {
-namespace {
 
 // Memory in use that no listed process holds.
 struct UnclaimedMemory {
@@ -354,7 +327,8 @@ std::string doubt_about(const Gpu& gpu, const JobGpus& mine, const Context& cont
   return fmt::format("uncertain whether the job holds this GPU: {}", mine.doubt);
 }
 
-Findings judge(const Snapshot& snapshot, const Profile& profile, const Context& context) {
+Findings judge_memory_used(const Snapshot& snapshot, const Profile& profile,
+                           const Context& context) {
   const GpuMemoryUsedLimits& limits = profile.gpu->memory_used;
   if (!limits.warn_above && !limits.fail_above) return {not_limited("the memory in use")};
   const JobGpus mine = find_job_gpus(snapshot);
@@ -371,7 +345,32 @@ Findings judge(const Snapshot& snapshot, const Profile& profile, const Context& 
 
 }  // namespace
 
-constinit const Check check{
+constinit const Check gpu_processes::check{
+    .id = "gpu.processes",
+    .title = "No process is left on the GPUs",
+    .why =
+        "Looks at the compute processes that NVML lists. One that outlives its job holds memory "
+        "and time promised to the next job, which fails or is slow. On idle nodes (contexts with "
+        "gpus_idle: prolog, epilog, boot), a process of the ended job, or of no job, fails; if "
+        "jobs share the node, only the GPUs of the current job are judged. A process of another "
+        "job, or on a GPU whose owner is uncertain, warns: it may be legitimate. While jobs run, "
+        "only a process without a job warns. gpu.processes.allowed lists daemons of the system: "
+        "monitors, and the MPS server, which runs as the user it serves. Processes of users match "
+        "it only if systemd started them (system.slice).",
+    .fix =
+        "ps -fp PID shows the process; kill it, with -KILL if necessary. A process that does not "
+        "die hangs in the driver: look for its XIDs in the kernel log, and reboot. If it happens "
+        "again, let Slurm track and end jobs by cgroup (ProctrackType=proctrack/cgroup, "
+        "ConstrainDevices=yes), and look for programs started outside it (docker, ssh without "
+        "pam_slurm_adopt).",
+    .needs = Probe::nvml | Probe::identity,
+    .looks_at = Probe::environment | Probe::services,
+    .nvml_parts = {.processes = true},
+    .not_applicable = gpu::none_to_judge,
+    .judge_in = judge_processes,
+};
+
+constinit const Check gpu_memory_used::check{
     .id = "gpu.memory_used",
     .title = "No GPU memory is in use without a process",
     .why =
@@ -392,11 +391,9 @@ constinit const Check check{
         "update the driver.",
     .needs = Probe::nvml | Probe::identity,
     .looks_at = Probe::environment | Probe::services | Probe::cpu,
-    .asks = {.processes = true},
-    .not_here = gpu::none_to_judge,
-    .judge_in = judge,
+    .nvml_parts = {.processes = true},
+    .not_applicable = gpu::none_to_judge,
+    .judge_in = judge_memory_used,
 };
-
-}  // namespace gpu_memory_used
 
 }  // namespace muster::checks

@@ -14,10 +14,9 @@
 #include "lib/state/xids.hpp"
 
 namespace muster::checks {
+namespace {
 
 // gpu.xid: errors of GPUs that the NVIDIA driver wrote to the kernel log.
-namespace gpu_xid {
-namespace {
 
 constexpr unsigned kFallenOffTheBus = 79;
 constexpr unsigned kCleanUp = 45;
@@ -25,7 +24,7 @@ constexpr unsigned kNvlink = 74;
 constexpr std::size_t kRepeated = 3;  // clean-ups without another error, errors of one link
 
 // NVML's name for the GPU at an address; the address itself if NVML does not list it.
-std::string device_at(const Snapshot& snapshot, const std::string& address) {
+std::string gpu_name_at(const Snapshot& snapshot, const std::string& address) {
   const Gpu* gpu = gpu_at(snapshot, address);
   return gpu == nullptr ? address : gpu::name_of(*gpu);
 }
@@ -171,7 +170,7 @@ std::optional<Finding> judge_shared_loss(const Snapshot& snapshot, const XidLimi
   Finding finding;
   for (const auto& group : groups) {
     if (!together(group)) continue;
-    devices.push_back(device_at(snapshot, group.address));
+    devices.push_back(gpu_name_at(snapshot, group.address));
     finding = xid::describe(snapshot, limits.kinds, group, {.name = "XID"});
   }
   std::erase_if(groups, together);
@@ -226,7 +225,7 @@ std::string healthy_text(const XidLog& xids, const KernelLog& log, const LogWind
                      counted(static_cast<std::uint64_t>(others), "XID"));
 }
 
-std::optional<Finding> not_here(const Snapshot& snapshot, const Profile& profile) {
+std::optional<Finding> xid_not_applicable(const Snapshot& snapshot, const Profile& profile) {
   if (gpu::expected(profile) || !snapshot.nvml->gpus.empty()) return std::nullopt;
   if (!snapshot.kernel_log.ok()) return std::nullopt;
   const auto& log = snapshot.xids.believed(profile.gpu->xid.of_programs);
@@ -234,7 +233,7 @@ std::optional<Finding> not_here(const Snapshot& snapshot, const Profile& profile
   return any ? std::nullopt : std::optional(not_expected("GPU"));
 }
 
-Findings judge(const Snapshot& snapshot, const Profile& profile) {
+Findings judge_xids(const Snapshot& snapshot, const Profile& profile) {
   const XidLimits& limits = profile.gpu->xid;
   const Fact<double>& uptime = snapshot.identity->uptime_s;
   if (!uptime) return {not_known(kNode, "the time since boot", uptime)};
@@ -250,7 +249,7 @@ Findings judge(const Snapshot& snapshot, const Profile& profile) {
   for (const auto& group : groups) {
     Finding finding = xid::describe(snapshot, limits.kinds, group,
                                     {.name = "XID",
-                                     .device = device_at(snapshot, group.address),
+                                     .device = gpu_name_at(snapshot, group.address),
                                      .whose = names_of(snapshot, log, group.address),
                                      .job = job_of(snapshot, *group.newest().lead().event),
                                      .now_us = window.now_us});
@@ -265,45 +264,13 @@ Findings judge(const Snapshot& snapshot, const Profile& profile) {
   return or_pass(std::move(findings), healthy_text(log, *snapshot.kernel_log, window));
 }
 
-}  // namespace
-
-constinit const Check check{
-    .id = "gpu.xid",
-    .title = "The driver reported no GPU error (XID) that makes the node unfit",
-    .why =
-        "XIDs are errors that the NVIDIA driver writes to the kernel log, with a number and the "
-        "GPU's address. Most are faults of a program: they are reported, but never fail a node. "
-        "Fatal ones mean that the GPU needs a reset, a reboot or a replacement; they count until "
-        "the node was rebooted, the driver reloaded or the GPU reset, however old they are. "
-        "xids.yaml defines what each number means; 74 is decoded by its link registers, 144 to 150 "
-        "by unit and status, and 154 by the recovery that the driver requests. XIDs of one GPU "
-        "within seconds are one incident, named by its cause. A program error that several jobs "
-        "had on the same GPU warns about the GPU. If another check finds the same fault in the "
-        "GPU's own facts, only that check reports it.",
-    .fix =
-        "Drain the node, do what the remedy says, and read the lines around the error with dmesg. "
-        "From driver 570 on, a reset is noticed: the driver no longer requests a recovery, and the "
-        "XID is shown as withdrawn. With an older driver, reload it or reboot after the reset, "
-        "because the log does not mention it. To change the class of an XID, use gpu.xid.classes.",
-    .code = "NHC2001",
-    .needs = Probe::kernel_log | Probe::identity,
-    .looks_at = Probe::nvml | Probe::environment | Probe::pci,  // names, processes and jobs
-    .asks = {.processes = true},
-    .not_here = not_here,
-    .judge = judge,
-};
-
-}  // namespace gpu_xid
-
 // gpu.sxid: errors of NVSwitches that the NVIDIA driver wrote to the kernel log.
-namespace gpu_sxid {
-namespace {
 
 constexpr unsigned kLinkFault = 20034;
 constexpr unsigned kNvlinkXid = 74;
 
 // If the host owns the switches, their errors do not reach a guest's log.
-std::optional<Finding> not_here(const Snapshot& snapshot, const Profile& profile) {
+std::optional<Finding> sxid_not_applicable(const Snapshot& snapshot, const Profile& profile) {
   if (!snapshot.kernel_log.ok() || !snapshot.pci.ok()) return std::nullopt;
   if (!pci::devices_of(snapshot, PciKind::nvswitch).empty()) return std::nullopt;
   const XidLog& log = snapshot.xids.believed(profile.gpu->xid.of_programs);
@@ -312,7 +279,7 @@ std::optional<Finding> not_here(const Snapshot& snapshot, const Profile& profile
 }
 
 // "nvswitch2" by position on the bus, or the address of a switch that has left it.
-std::string device_at(const Snapshot& snapshot, const std::string& address) {
+std::string switch_name_at(const Snapshot& snapshot, const std::string& address) {
   const auto switches = pci::devices_of(snapshot, PciKind::nvswitch);
   const auto found = std::ranges::find(switches, address, &PciDevice::address);
   return found == switches.end() ? address : fmt::format("nvswitch{}", found - switches.begin());
@@ -349,7 +316,7 @@ void call_degraded(xid::XidGroup& group) {
   meaning.remedy = Remedy::watch;
 }
 
-Findings judge(const Snapshot& snapshot, const Profile& profile) {
+Findings judge_sxids(const Snapshot& snapshot, const Profile& profile) {
   const SxidLimits& limits = profile.gpu->sxid;
   const Fact<double>& uptime = snapshot.identity->uptime_s;
   if (!uptime) return {not_known(kNode, "the time since boot", uptime)};
@@ -364,7 +331,7 @@ Findings judge(const Snapshot& snapshot, const Profile& profile) {
     if (over) call_degraded(group);
     Finding finding = xid::describe(snapshot, limits.kinds, group,
                                     {.name = "SXID",
-                                     .device = device_at(snapshot, group.address),
+                                     .device = switch_name_at(snapshot, group.address),
                                      .whose = group.address,
                                      .now_us = window.now_us});
     if (over) finding.message += "; no link is down and no GPU reported an NVLink error";
@@ -379,7 +346,33 @@ Findings judge(const Snapshot& snapshot, const Profile& profile) {
 
 }  // namespace
 
-constinit const Check check{
+constinit const Check gpu_xid::check{
+    .id = "gpu.xid",
+    .title = "The driver reported no GPU error (XID) that makes the node unfit",
+    .why =
+        "XIDs are errors that the NVIDIA driver writes to the kernel log, with a number and the "
+        "GPU's address. Most are faults of a program: they are reported, but never fail a node. "
+        "Fatal ones mean that the GPU needs a reset, a reboot or a replacement; they count until "
+        "the node was rebooted, the driver reloaded or the GPU reset, however old they are. "
+        "xids.yaml defines what each number means; 74 is decoded by its link registers, 144 to 150 "
+        "by unit and status, and 154 by the recovery that the driver requests. XIDs of one GPU "
+        "within seconds are one incident, named by its cause. A program error that several jobs "
+        "had on the same GPU warns about the GPU. If another check finds the same fault in the "
+        "GPU's own facts, only that check reports it.",
+    .fix =
+        "Drain the node, do what the remedy says, and read the lines around the error with dmesg. "
+        "From driver 570 on, a reset is noticed: the driver no longer requests a recovery, and the "
+        "XID is shown as withdrawn. With an older driver, reload it or reboot after the reset, "
+        "because the log does not mention it. To change the class of an XID, use gpu.xid.classes.",
+    .code = "NHC2001",
+    .needs = Probe::kernel_log | Probe::identity,
+    .looks_at = Probe::nvml | Probe::environment | Probe::pci,  // names, processes and jobs
+    .nvml_parts = {.processes = true},
+    .not_applicable = xid_not_applicable,
+    .judge = judge_xids,
+};
+
+constinit const Check gpu_sxid::check{
     .id = "gpu.sxid",
     .title = "The driver reported no NVSwitch error (SXID) that makes the node unfit",
     .why =
@@ -394,11 +387,9 @@ constinit const Check check{
     .code = "NHC2016",
     .needs = Probe::kernel_log | Probe::identity | Probe::pci,
     .looks_at = Probe::nvml,
-    .asks = {.links = true},
-    .not_here = not_here,
-    .judge = judge,
+    .nvml_parts = {.links = true},
+    .not_applicable = sxid_not_applicable,
+    .judge = judge_sxids,
 };
-
-}  // namespace gpu_sxid
 
 }  // namespace muster::checks

@@ -17,10 +17,9 @@
 #include "lib/profile/limits/host.hpp"
 
 namespace muster::checks {
+namespace {
 
 // host.cpu: the node has the expected processors, and none is offline.
-namespace host_cpu {
-namespace {
 
 struct CpuCount {
   std::string_view noun;
@@ -89,7 +88,7 @@ std::string describe(const std::vector<CpuCount>& counts) {
   return fmt::format("{}", fmt::join(parts, ", "));
 }
 
-Findings judge(const Snapshot& snapshot, const Profile& profile) {
+Findings judge_cpu(const Snapshot& snapshot, const Profile& profile) {
   const Cpu& cpu = *snapshot.cpu;
   const CpuLimits& limits = profile.host->cpu;
   const std::vector<CpuCount> counts{
@@ -121,30 +120,7 @@ Findings judge(const Snapshot& snapshot, const Profile& profile) {
   return or_pass(std::move(findings), describe(counts));
 }
 
-}  // namespace
-
-constinit const Check check{
-    .id = "host.cpu",
-    .title = "Sockets, cores, threads and NUMA nodes are as expected, and no core is offline",
-    .why =
-        "Counts the sockets, cores, threads and NUMA nodes that are online. Jobs that pin ranks to "
-        "cores fail or run slowly if a core is missing; a wrong number of NUMA nodes means a "
-        "firmware setting, or a machine that does not match the profile. NUMA nodes without CPUs "
-        "(GPU memory) are not counted.",
-    .fix =
-        "Bring offline CPUs back (echo 1 > /sys/devices/system/cpu/cpuN/online) or reboot. If "
-        "sockets or NUMA nodes are missing, look at the firmware settings (NUMA per socket, SMT) "
-        "and the machine's event log; return a virtual machine of the wrong shape to its provider.",
-    .code = "NHC2022",
-    .needs = Probe::cpu,
-    .judge = judge,
-};
-
-}  // namespace host_cpu
-
 // host.edac: memory errors counted by the memory controllers.
-namespace host_edac {
-namespace {
 
 // Long enough for a steady rate with runs every few minutes, short enough to show a DIMM that just
 // went bad.
@@ -201,7 +177,7 @@ Finding judge_controller(const Snapshot& snapshot, const EdacController& control
   return judge_rate(snapshot, controller, *most_per_hour);
 }
 
-Findings judge(const Snapshot& snapshot, const Profile& profile) {
+Findings judge_edac(const Snapshot& snapshot, const Profile& profile) {
   const Fact<std::vector<EdacController>>& edac = snapshot.kernel->edac;
   if (edac.is_unreadable()) return {not_known(kNode, "the list of memory controllers", edac)};
   if (!edac || edac->empty()) {
@@ -217,37 +193,17 @@ Findings judge(const Snapshot& snapshot, const Profile& profile) {
   return findings;
 }
 
-}  // namespace
-
-constinit const Check check{
-    .id = "host.edac",
-    .title = "No uncorrected memory errors, and few corrected ones",
-    .why =
-        "Reads the error counters of the memory controllers (EDAC). An uncorrected error destroyed "
-        "data: the result of the job at that time cannot be trusted. Many corrected errors often "
-        "precede an uncorrected one. Virtual machines have no such counters.",
-    .fix =
-        "Find the DIMM (edac-util --verbose, ras-mc-ctl --errors, the machine's event log) and "
-        "replace it. The counters restart at zero at boot.",
-    .needs = Probe::kernel | Probe::identity,
-    .judge = judge,
-};
-
-}  // namespace host_edac
-
 // host.temperature: no part of the machine is at the temperature limit of its firmware.
-namespace host_temperature {
-namespace {
 
 // Some firmware reports 0 if it has no limit.
-constexpr double kLeastLimitC = 40;
+constexpr double kMinLimitC = 40;
 constexpr double kMarginC = 5;
 
 // The lower of the zone's own limits.
 std::optional<double> limit_of(const ThermalZone& zone) {
   std::optional<double> least;
   for (const auto* limit : {&zone.critical_c, &zone.hot_c}) {
-    if (!*limit || **limit < kLeastLimitC) continue;
+    if (!*limit || **limit < kMinLimitC) continue;
     if (!least || **limit < *least) least = **limit;
   }
   return least;
@@ -262,7 +218,7 @@ std::optional<Finding> judge_zone(const Snapshot& snapshot, const ThermalZone& z
       over ? hardware_remedy(snapshot) : Remedy::watch, {*zone.now_c, limit, "C"});
 }
 
-Findings judge(const Snapshot& snapshot, const Profile& /*profile*/) {
+Findings judge_zones(const Snapshot& snapshot, const Profile& /*profile*/) {
   const auto& zones = snapshot.kernel->thermal_zones;
   if (zones.is_absent()) return {skipped("the kernel reports no temperatures")};
   if (!zones) return {not_known(kNode, "the temperature of the machine", zones)};
@@ -281,7 +237,38 @@ Findings judge(const Snapshot& snapshot, const Profile& /*profile*/) {
 
 }  // namespace
 
-constinit const Check check{
+constinit const Check host_cpu::check{
+    .id = "host.cpu",
+    .title = "Sockets, cores, threads and NUMA nodes are as expected, and no core is offline",
+    .why =
+        "Counts the sockets, cores, threads and NUMA nodes that are online. Jobs that pin ranks to "
+        "cores fail or run slowly if a core is missing; a wrong number of NUMA nodes means a "
+        "firmware setting, or a machine that does not match the profile. NUMA nodes without CPUs "
+        "(GPU memory) are not counted.",
+    .fix =
+        "Bring offline CPUs back (echo 1 > /sys/devices/system/cpu/cpuN/online) or reboot. If "
+        "sockets or NUMA nodes are missing, look at the firmware settings (NUMA per socket, SMT) "
+        "and the machine's event log; return a virtual machine of the wrong shape to its provider.",
+    .code = "NHC2022",
+    .needs = Probe::cpu,
+    .judge = judge_cpu,
+};
+
+constinit const Check host_edac::check{
+    .id = "host.edac",
+    .title = "No uncorrected memory errors, and few corrected ones",
+    .why =
+        "Reads the error counters of the memory controllers (EDAC). An uncorrected error destroyed "
+        "data: the result of the job at that time cannot be trusted. Many corrected errors often "
+        "precede an uncorrected one. Virtual machines have no such counters.",
+    .fix =
+        "Find the DIMM (edac-util --verbose, ras-mc-ctl --errors, the machine's event log) and "
+        "replace it. The counters restart at zero at boot.",
+    .needs = Probe::kernel | Probe::identity,
+    .judge = judge_edac,
+};
+
+constinit const Check host_temperature::check{
     .id = "host.temperature",
     .title = "No part of the machine is at its temperature limit",
     .why =
@@ -293,9 +280,7 @@ constinit const Check check{
         "Look at fans, air flow and coolant of the node and its neighbours, and at the firmware's "
         "log (ipmitool sel list). 5 C below the limit is a warning.",
     .needs = Probe::kernel | Probe::identity,
-    .judge = judge,
+    .judge = judge_zones,
 };
-
-}  // namespace host_temperature
 
 }  // namespace muster::checks

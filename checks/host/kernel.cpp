@@ -191,74 +191,7 @@ Findings judge_modules(const Snapshot& snapshot, const Profile& profile) {
                   counted(limits.required.size() + limits.forbidden.size(), "kernel module")));
 }
 
-}  // namespace
-
-constinit const Check host_kernel::check{
-    .id = "host.kernel",
-    .title = "Kernel release and boot parameters are as expected",
-    .why =
-        "Compares the release of the running kernel, and its boot parameters, with the profile. A "
-        "node with another kernel, or without iommu=pt, behaves and performs differently from its "
-        "neighbours.",
-    .fix =
-        "Correct the boot loader's configuration (GRUB_CMDLINE_LINUX in /etc/default/grub, then "
-        "update-grub) or the image, and reboot.",
-    .needs = Probe::kernel,
-    .not_here =
-        [](const Snapshot&, const Profile& profile) {
-          const KernelLimits& limits = profile.host->kernel;
-          return unless(limits.release || !limits.required.empty() || !limits.forbidden.empty(),
-                        not_expected("kernel release or parameters"));
-        },
-    .judge = judge_kernel,
-};
-
-constinit const Check host_sysctl::check{
-    .id = "host.sysctl",
-    .title = "Kernel settings have the expected values",
-    .why =
-        "Compares settings below /proc/sys, and the mode of transparent huge pages, with the "
-        "profile. Automatic NUMA balancing, zone reclaim and huge-page defragmentation slow "
-        "parallel jobs down at random times, on some nodes only.",
-    .fix =
-        "Set the value with sysctl -w and keep it in /etc/sysctl.d. Transparent huge pages: "
-        "/sys/kernel/mm/transparent_hugepage/enabled, or transparent_hugepage= at boot.",
-    .needs = Probe::kernel,
-    .not_here =
-        [](const Snapshot&, const Profile& profile) {
-          const SysctlLimits& limits = profile.host->sysctl;
-          return unless(!limits.values.empty() || !limits.transparent_hugepage.empty(),
-                        not_expected("kernel settings"));
-        },
-    .judge = judge_sysctl,
-};
-
-constinit const Check host_modules::check{
-    .id = "host.modules",
-    .title = "Kernel modules that jobs need are loaded",
-    .why =
-        "Looks for kernel modules that the profile requires, loaded or built in, and for forbidden "
-        "ones. CUDA does not start without nvidia_uvm, RDMA needs ib_uverbs, and without "
-        "nvidia_peermem (or dma-buf) GPUs and InfiniBand exchange data through slow host memory. A "
-        "forbidden module that the kernel loads for any user who opens such a socket (sctp, tipc, "
-        "can …) only warns.",
-    .fix =
-        "modprobe NAME; if that fails, look in dmesg for the reason (driver and kernel versions "
-        "that do not match, DKMS build missing after a kernel update). Keep it in "
-        "/etc/modules-load.d; forbid a module in /etc/modprobe.d.",
-    .needs = Probe::kernel,
-    .not_here =
-        [](const Snapshot&, const Profile& profile) {
-          const ModuleLimits& limits = profile.host->modules;
-          return unless(!limits.required.empty() || !limits.forbidden.empty(),
-                        not_expected("kernel modules"));
-        },
-    .judge = judge_modules,
-};
-
 // host.limits: the process that starts jobs may lock memory and open enough files.
-namespace host_limits {
-namespace {
 
 constexpr std::string_view kUnlimited = "unlimited";
 
@@ -309,7 +242,7 @@ std::optional<Finding> judge_open_files(const Snapshot& snapshot, int least) {
       });
 }
 
-Findings judge(const Snapshot& snapshot, const Profile& profile) {
+Findings judge_limits(const Snapshot& snapshot, const Profile& profile) {
   const ResourceLimits& limits = profile.host->limits;
 
   Findings findings;
@@ -319,35 +252,7 @@ Findings judge(const Snapshot& snapshot, const Profile& profile) {
                                                   printable(snapshot.kernel->limits.process)));
 }
 
-}  // namespace
-
-constinit const Check check{
-    .id = "host.limits",
-    .title = "Jobs may lock memory and open enough files",
-    .why =
-        "Reads the resource limits of the process that starts jobs (slurmd), which jobs inherit. "
-        "RDMA registers memory by locking it: with a limit, InfiniBand programs fail to start or "
-        "fall back to TCP. Programs with many ranks or data files run out of open files. If no "
-        "such process runs, muster's own limits are judged, and only warn.",
-    .fix =
-        "For jobs of Slurm set LimitMEMLOCK=infinity and LimitNOFILE= in slurmd's unit (systemctl "
-        "edit slurmd) and restart slurmd; for logins set memlock and nofile in "
-        "/etc/security/limits.d.",
-    .needs = Probe::kernel | Probe::identity,
-    .not_here =
-        [](const Snapshot&, const Profile& profile) {
-          const ResourceLimits& limits = profile.host->limits;
-          return unless(limits.memlock_unlimited || limits.open_files_min,
-                        not_expected("resource limits"));
-        },
-    .judge = judge,
-};
-
-}  // namespace host_limits
-
 // host.clock: the clock is synchronised and uses the expected clocksource.
-namespace host_clock {
-namespace {
 
 constexpr std::string_view kClock = "clock";
 constexpr std::string_view kClocksource = "clocksource";
@@ -391,7 +296,7 @@ std::string describe(const Kernel& kernel, const ClockLimits& limits) {
                        : fmt::format("{}", fmt::join(parts, ", "));
 }
 
-Findings judge(const Snapshot& snapshot, const Profile& profile) {
+Findings judge_clock(const Snapshot& snapshot, const Profile& profile) {
   const ClockLimits& limits = profile.host->clock;
   Findings findings;
   if (limits.synchronised || limits.error_warn_above)
@@ -403,7 +308,92 @@ Findings judge(const Snapshot& snapshot, const Profile& profile) {
 
 }  // namespace
 
-constinit const Check check{
+constinit const Check host_kernel::check{
+    .id = "host.kernel",
+    .title = "Kernel release and boot parameters are as expected",
+    .why =
+        "Compares the release of the running kernel, and its boot parameters, with the profile. A "
+        "node with another kernel, or without iommu=pt, behaves and performs differently from its "
+        "neighbours.",
+    .fix =
+        "Correct the boot loader's configuration (GRUB_CMDLINE_LINUX in /etc/default/grub, then "
+        "update-grub) or the image, and reboot.",
+    .needs = Probe::kernel,
+    .not_applicable =
+        [](const Snapshot&, const Profile& profile) {
+          const KernelLimits& limits = profile.host->kernel;
+          return unless(limits.release || !limits.required.empty() || !limits.forbidden.empty(),
+                        not_expected("kernel release or parameters"));
+        },
+    .judge = judge_kernel,
+};
+
+constinit const Check host_sysctl::check{
+    .id = "host.sysctl",
+    .title = "Kernel settings have the expected values",
+    .why =
+        "Compares settings below /proc/sys, and the mode of transparent huge pages, with the "
+        "profile. Automatic NUMA balancing, zone reclaim and huge-page defragmentation slow "
+        "parallel jobs down at random times, on some nodes only.",
+    .fix =
+        "Set the value with sysctl -w and keep it in /etc/sysctl.d. Transparent huge pages: "
+        "/sys/kernel/mm/transparent_hugepage/enabled, or transparent_hugepage= at boot.",
+    .needs = Probe::kernel,
+    .not_applicable =
+        [](const Snapshot&, const Profile& profile) {
+          const SysctlLimits& limits = profile.host->sysctl;
+          return unless(!limits.values.empty() || !limits.transparent_hugepage.empty(),
+                        not_expected("kernel settings"));
+        },
+    .judge = judge_sysctl,
+};
+
+constinit const Check host_modules::check{
+    .id = "host.modules",
+    .title = "Kernel modules that jobs need are loaded",
+    .why =
+        "Looks for kernel modules that the profile requires, loaded or built in, and for forbidden "
+        "ones. CUDA does not start without nvidia_uvm, RDMA needs ib_uverbs, and without "
+        "nvidia_peermem (or dma-buf) GPUs and InfiniBand exchange data through slow host memory. A "
+        "forbidden module that the kernel loads for any user who opens such a socket (sctp, tipc, "
+        "can …) only warns.",
+    .fix =
+        "modprobe NAME; if that fails, look in dmesg for the reason (driver and kernel versions "
+        "that do not match, DKMS build missing after a kernel update). Keep it in "
+        "/etc/modules-load.d; forbid a module in /etc/modprobe.d.",
+    .needs = Probe::kernel,
+    .not_applicable =
+        [](const Snapshot&, const Profile& profile) {
+          const ModuleLimits& limits = profile.host->modules;
+          return unless(!limits.required.empty() || !limits.forbidden.empty(),
+                        not_expected("kernel modules"));
+        },
+    .judge = judge_modules,
+};
+
+constinit const Check host_limits::check{
+    .id = "host.limits",
+    .title = "Jobs may lock memory and open enough files",
+    .why =
+        "Reads the resource limits of the process that starts jobs (slurmd), which jobs inherit. "
+        "RDMA registers memory by locking it: with a limit, InfiniBand programs fail to start or "
+        "fall back to TCP. Programs with many ranks or data files run out of open files. If no "
+        "such process runs, muster's own limits are judged, and only warn.",
+    .fix =
+        "For jobs of Slurm set LimitMEMLOCK=infinity and LimitNOFILE= in slurmd's unit (systemctl "
+        "edit slurmd) and restart slurmd; for logins set memlock and nofile in "
+        "/etc/security/limits.d.",
+    .needs = Probe::kernel | Probe::identity,
+    .not_applicable =
+        [](const Snapshot&, const Profile& profile) {
+          const ResourceLimits& limits = profile.host->limits;
+          return unless(limits.memlock_unlimited || limits.open_files_min,
+                        not_expected("resource limits"));
+        },
+    .judge = judge_limits,
+};
+
+constinit const Check host_clock::check{
     .id = "host.clock",
     .title = "The clock is synchronised and uses the expected clocksource",
     .why =
@@ -416,16 +406,14 @@ constinit const Check check{
         "/sys/devices/system/clocksource/clocksource0, and look in the kernel log for "
         "\"clocksource: … marked unstable\".",
     .needs = Probe::kernel | Probe::identity,
-    .not_here =
+    .not_applicable =
         [](const Snapshot&, const Profile& profile) {
           const ClockLimits& limits = profile.host->clock;
           return unless(
               limits.synchronised || limits.error_warn_above || !limits.clocksource.empty(),
               not_expected("clock state or clocksource"));
         },
-    .judge = judge,
+    .judge = judge_clock,
 };
-
-}  // namespace host_clock
 
 }  // namespace muster::checks

@@ -7,7 +7,6 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -96,7 +95,7 @@ constinit const Check check{
         "with a reboot.",
     .needs = Probe::kernel_log | Probe::identity,
     .looks_at = Probe::pci | Probe::disks,  // what belongs together
-    .not_here =
+    .not_applicable =
         [](const Snapshot&, const Profile& profile) {
           return unless(!profile.host->kernel_log.patterns.empty(), not_limited("the kernel log"));
         },

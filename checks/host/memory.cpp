@@ -178,7 +178,7 @@ constinit const Check host_memory_available::check{
         "Find the cause: ps aux --sort=-rss, du -sh /dev/shm /tmp, slabtop. Remove what a job left "
         "behind; reboot if you cannot find the cause.",
     .needs = Probe::memory,
-    .not_here =
+    .not_applicable =
         [](const Snapshot&, const Profile& profile) {
           return unless(profile.host->memory_available.warn_below.has_value(),
                         not_limited("the available memory"));
@@ -196,7 +196,7 @@ constinit const Check host_swap::check{
         "swapoff -a, and remove the line from /etc/fstab or the setting of the agent that enables "
         "it (on Azure: ResourceDisk.EnableSwap in /etc/waagent.conf).",
     .needs = Probe::memory,
-    .not_here =
+    .not_applicable =
         [](const Snapshot&, const Profile& profile) {
           return unless(profile.host->swap.total.has_value(), not_expected("amount of swap"));
         },
@@ -215,7 +215,7 @@ constinit const Check host_hugepages::check{
         "memory is fragmented later). Pages in use on an idle node: look in /dev/hugepages and for "
         "shared memory segments (ipcs -m).",
     .needs = Probe::memory,
-    .not_here =
+    .not_applicable =
         [](const Snapshot&, const Profile& profile) {
           return unless(!profile.host->hugepages.pages.empty(), not_expected("huge pages"));
         },

@@ -17,11 +17,10 @@
 #include "lib/profile/limits/host.hpp"
 
 namespace muster::checks {
+namespace {
 
 // host.mounts: required file systems are mounted, of the right type and writable, and every mount
 // responds.
-namespace host_mounts {
-namespace {
 
 std::string name_of(const Mount& mount) {
   return fmt::format("{} ({} from {})", printable(mount.point), printable(mount.type),
@@ -94,8 +93,8 @@ std::optional<Finding> judge_state(const Mount& mount, const RequiredMount& requ
   return mount.unasked ? std::optional(undecided(mount)) : std::nullopt;
 }
 
-std::optional<Finding> judge_required(const Mounts& mounts, const ByPoint& points,
-                                      const RequiredMount& required) {
+std::optional<Finding> judge_required_mount(const Mounts& mounts, const ByPoint& points,
+                                            const RequiredMount& required) {
   if (const Mount* above = hidden_by(points, required.point)) {
     return user_mount(required.point, *above,
                       fmt::format("{} hides {}", name_of(*above), required.point));
@@ -123,13 +122,13 @@ bool is_required(const MountLimits& limits, std::string_view point) {
       limits.required, [&](const RequiredMount& required) { return required.point == point; });
 }
 
-Findings judge(const Snapshot& snapshot, const Profile& profile) {
+Findings judge_mounts(const Snapshot& snapshot, const Profile& profile) {
   const MountLimits& limits = profile.host->mounts;
   const Mounts& mounts = *snapshot.mounts;
   Findings findings;
   const ByPoint points = mounts.on_top();
   for (const auto& required : limits.required)
-    append(findings, judge_required(mounts, points, required));
+    append(findings, judge_required_mount(mounts, points, required));
   for (const auto& mount : mounts.mounts) {
     if (points.at(mount.point) != &mount) continue;  // covered by another mount
     if (mount.hung) {
@@ -146,32 +145,7 @@ Findings judge(const Snapshot& snapshot, const Profile& profile) {
                              limits.required.size()));
 }
 
-}  // namespace
-
-constinit const Check check{
-    .id = "host.mounts",
-    .title = "Required file systems are mounted and writable, and every mount responds",
-    .why =
-        "Looks for the mounts that the profile requires, with their type and whether they are "
-        "writable, and queries the size of every mounted file system. A file server that does not "
-        "respond blocks every process that uses it, and a root file system that became read-only "
-        "breaks every job; both look normal in the list of mounts. Mounts of users (FUSE) only "
-        "warn. A mount on which a child of an earlier run still hangs is not tried again.",
-    .fix =
-        "Not mounted: mount -a, and look at /etc/fstab or the automounter. No response: restore "
-        "the file server or the network; umount -l lets new processes continue. Read-only: look "
-        "for the reason in the kernel log (host.kernel_log); repair with fsck, replace the disk, "
-        "or remount.",
-    .needs = Probe::mounts,
-    .looks_at = kShowsOverload,
-    .judge = judge,
-};
-
-}  // namespace host_mounts
-
 // host.disk: file systems have space and inodes left.
-namespace host_disk {
-namespace {
 
 // Counts like df: without the blocks reserved for root, so 100% is full for users.
 double space_percent(const Space& space) {
@@ -232,7 +206,7 @@ bool is_judged(const Mount& mount, const DiskLimits& limits) {
          !matches_any(limits.ignore, mount.point) && !matches_any(limits.ignore, mount.type);
 }
 
-std::optional<Finding> not_here(const Snapshot& /*snapshot*/, const Profile& profile) {
+std::optional<Finding> disk_not_applicable(const Snapshot& /*snapshot*/, const Profile& profile) {
   const DiskLimits& limits = profile.host->disk;
   if (!limits.warn_above && !limits.fail_above && !limits.inodes_warn_above &&
       !limits.inodes_fail_above)
@@ -240,7 +214,7 @@ std::optional<Finding> not_here(const Snapshot& /*snapshot*/, const Profile& pro
   return std::nullopt;
 }
 
-Findings judge(const Snapshot& snapshot, const Profile& profile) {
+Findings judge_disks(const Snapshot& snapshot, const Profile& profile) {
   const DiskLimits& limits = profile.host->disk;
   Findings findings;
   std::size_t judged = 0;
@@ -265,7 +239,26 @@ Findings judge(const Snapshot& snapshot, const Profile& profile) {
 
 }  // namespace
 
-constinit const Check check{
+constinit const Check host_mounts::check{
+    .id = "host.mounts",
+    .title = "Required file systems are mounted and writable, and every mount responds",
+    .why =
+        "Looks for the mounts that the profile requires, with their type and whether they are "
+        "writable, and queries the size of every mounted file system. A file server that does not "
+        "respond blocks every process that uses it, and a root file system that became read-only "
+        "breaks every job; both look normal in the list of mounts. Mounts of users (FUSE) only "
+        "warn. A mount on which a child of an earlier run still hangs is not tried again.",
+    .fix =
+        "Not mounted: mount -a, and look at /etc/fstab or the automounter. No response: restore "
+        "the file server or the network; umount -l lets new processes continue. Read-only: look "
+        "for the reason in the kernel log (host.kernel_log); repair with fsck, replace the disk, "
+        "or remount.",
+    .needs = Probe::mounts,
+    .looks_at = kShowsOverload,
+    .judge = judge_mounts,
+};
+
+constinit const Check host_disk::check{
     .id = "host.disk",
     .title = "File systems have space and inodes left",
     .why =
@@ -278,10 +271,8 @@ constinit const Check check{
         "for files that are deleted but still open. Remove files that jobs left behind; look at "
         "log rotation, container images and core dumps.",
     .needs = Probe::mounts,
-    .not_here = not_here,
-    .judge = judge,
+    .not_applicable = disk_not_applicable,
+    .judge = judge_disks,
 };
-
-}  // namespace host_disk
 
 }  // namespace muster::checks

@@ -62,7 +62,7 @@ const FileFact* find_file(const Environment& environment, const std::string& pat
 
 Finding file_not_known(const std::string& path) {
   return unknown(
-      path, fmt::format("whether {} exists is not known: the snapshot does not include it", path));
+      path, fmt::format("whether {} exists is unknown: the snapshot does not include it", path));
 }
 
 Finding wrong_file(const std::string& path, std::string seen, std::string limit) {
@@ -130,72 +130,7 @@ Findings judge_container_storage(const Snapshot& snapshot, const Profile& profil
                              limits.free_min ? ", with free space" : ""));
 }
 
-}  // namespace
-
-constinit const Check host_services::check{
-    .id = "host.services",
-    .title = "Services that jobs need are active, and those that disturb them are not",
-    .why =
-        "Compares the active systemd units with those that the profile requires and forbids. "
-        "Without nvidia-fabricmanager the GPUs of an NVSwitch machine are unusable, and without "
-        "munge or slurmd the node accepts no jobs; an update or a scan in the background slows one "
-        "node of a parallel job down.",
-    .fix =
-        "Find out with systemctl status UNIT and journalctl -u UNIT why it stopped; then systemctl "
-        "restart UNIT. Disable a service that must not run: systemctl disable --now UNIT.",
-    .needs = Probe::services,
-    .not_here =
-        [](const Snapshot&, const Profile& profile) {
-          const ServiceLimits& limits = profile.host->services;
-          return unless(!limits.active.empty() || !limits.inactive.empty(),
-                        not_expected("services"));
-        },
-    .judge = judge_services,
-};
-
-constinit const Check host_programs::check{
-    .id = "host.programs",
-    .title = "Programs and files that jobs need are in place",
-    .why =
-        "Looks for the programs and files that the profile lists: the container runtime (enroot, "
-        "the pyxis plugin, nvidia-container-cli), topology files, health-check tools. On a node "
-        "that was set up only partly, every container job fails at its start.",
-    .fix =
-        "Install the missing package, or repeat the node's setup (cloud-init, Ansible, the image "
-        "build) and read its log.",
-    .needs = Probe::environment,
-    .not_here =
-        [](const Snapshot&, const Profile& profile) {
-          const ProgramLimits& limits = profile.host->programs;
-          return unless(!limits.executable.empty() || !limits.present.empty(),
-                        not_expected("programs or files"));
-        },
-    .judge = judge_programs,
-};
-
-constinit const Check host_container_storage::check{
-    .id = "host.container_storage",
-    .title = "Container storage exists, is writable and has free space",
-    .why =
-        "Looks at the directories where enroot, docker or containerd keep images and running "
-        "containers. Layers of 20 GB are common: if a disk was not mounted after a reboot, or is "
-        "full of old images, container jobs fail while they unpack.",
-    .fix =
-        "Mount or rebuild the local disk that belongs there (see host.nvme and host.mounts), "
-        "create the directory with the mode that the runtime requires, or remove old images "
-        "(enroot list, docker system prune).",
-    .needs = Probe::environment,
-    .not_here =
-        [](const Snapshot&, const Profile& profile) {
-          return unless(!profile.host->container_storage.paths.empty(),
-                        not_expected("container storage"));
-        },
-    .judge = judge_container_storage,
-};
-
 // host.ethernet: the network interfaces of the profile exist, are up and run at full speed.
-namespace host_ethernet {
-namespace {
 
 // Empty if unknown. Some drivers always report the state "unknown" but have a carrier.
 std::optional<bool> is_up(const Interface& interface) {
@@ -237,7 +172,7 @@ bool matches_limit(const Interface& interface, const EthernetInterface& expected
          (expected.rdma && interface.type && *interface.type == kEthernet);
 }
 
-Findings judge(const Snapshot& snapshot, const Profile& profile) {
+Findings judge_ethernet(const Snapshot& snapshot, const Profile& profile) {
   const auto& limits = profile.host->ethernet.interfaces;
 
   Findings findings;
@@ -260,7 +195,68 @@ Findings judge(const Snapshot& snapshot, const Profile& profile) {
 
 }  // namespace
 
-constinit const Check check{
+constinit const Check host_services::check{
+    .id = "host.services",
+    .title = "Services that jobs need are active, and those that disturb them are not",
+    .why =
+        "Compares the active systemd units with those that the profile requires and forbids. "
+        "Without nvidia-fabricmanager the GPUs of an NVSwitch machine are unusable, and without "
+        "munge or slurmd the node accepts no jobs; an update or a scan in the background slows one "
+        "node of a parallel job down.",
+    .fix =
+        "Find out with systemctl status UNIT and journalctl -u UNIT why it stopped; then systemctl "
+        "restart UNIT. Disable a service that must not run: systemctl disable --now UNIT.",
+    .needs = Probe::services,
+    .not_applicable =
+        [](const Snapshot&, const Profile& profile) {
+          const ServiceLimits& limits = profile.host->services;
+          return unless(!limits.active.empty() || !limits.inactive.empty(),
+                        not_expected("services"));
+        },
+    .judge = judge_services,
+};
+
+constinit const Check host_programs::check{
+    .id = "host.programs",
+    .title = "Programs and files that jobs need are in place",
+    .why =
+        "Looks for the programs and files that the profile lists: the container runtime (enroot, "
+        "the pyxis plugin, nvidia-container-cli), topology files, health-check tools. On a node "
+        "that was set up only partly, every container job fails at its start.",
+    .fix =
+        "Install the missing package, or repeat the node's setup (cloud-init, Ansible, the image "
+        "build) and read its log.",
+    .needs = Probe::environment,
+    .not_applicable =
+        [](const Snapshot&, const Profile& profile) {
+          const ProgramLimits& limits = profile.host->programs;
+          return unless(!limits.executable.empty() || !limits.present.empty(),
+                        not_expected("programs or files"));
+        },
+    .judge = judge_programs,
+};
+
+constinit const Check host_container_storage::check{
+    .id = "host.container_storage",
+    .title = "Container storage exists, is writable and has free space",
+    .why =
+        "Looks at the directories where enroot, docker or containerd keep images and running "
+        "containers. Layers of 20 GB are common: if a disk was not mounted after a reboot, or is "
+        "full of old images, container jobs fail while they unpack.",
+    .fix =
+        "Mount or rebuild the local disk that belongs there (see host.nvme and host.mounts), "
+        "create the directory with the mode that the runtime requires, or remove old images "
+        "(enroot list, docker system prune).",
+    .needs = Probe::environment,
+    .not_applicable =
+        [](const Snapshot&, const Profile& profile) {
+          return unless(!profile.host->container_storage.paths.empty(),
+                        not_expected("container storage"));
+        },
+    .judge = judge_container_storage,
+};
+
+constinit const Check host_ethernet::check{
     .id = "host.ethernet",
     .title = "Network interfaces exist, are up and run at full speed",
     .why =
@@ -272,14 +268,12 @@ constinit const Check check{
         "switch port and the address configuration. On Azure a missing mlx5_an device means that "
         "accelerated networking is off: stop and start the machine.",
     .needs = Probe::network,
-    .not_here =
+    .not_applicable =
         [](const Snapshot&, const Profile& profile) {
           return unless(!profile.host->ethernet.interfaces.empty(),
                         not_expected("network interfaces"));
         },
-    .judge = judge,
+    .judge = judge_ethernet,
 };
-
-}  // namespace host_ethernet
 
 }  // namespace muster::checks

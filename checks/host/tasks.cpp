@@ -16,10 +16,9 @@
 #include "lib/profile/limits/host.hpp"
 
 namespace muster::checks {
+namespace {
 
 // host.load: no process keeps the CPUs of an idle node busy.
-namespace host_load {
-namespace {
 
 std::optional<Finding> judge_load(const Processes& processes, unsigned threads, double limit) {
   if (!processes.load5) return not_known(kNode, "the load average", processes.load5);
@@ -49,7 +48,7 @@ std::optional<Finding> judge_running(const Processes& processes, unsigned thread
 }
 
 // Empty if neither is known: then there is a finding.
-std::string summary(const Processes& processes, unsigned threads) {
+std::string load_summary(const Processes& processes, unsigned threads) {
   const auto processors = counted(threads, "logical CPU");
   if (processes.load5) {
     return fmt::format("5-minute load average {:.1f} on {}", *processes.load5, processors);
@@ -58,7 +57,7 @@ std::string summary(const Processes& processes, unsigned threads) {
   return fmt::format("{} on {}", counted(*processes.running, "runnable task"), processors);
 }
 
-Findings judge(const Snapshot& snapshot, const Profile& profile) {
+Findings judge_load(const Snapshot& snapshot, const Profile& profile) {
   const LoadLimits& limits = profile.host->load;
   const Processes& processes = *snapshot.processes;
   const Fact<unsigned>& threads = snapshot.cpu->threads;
@@ -75,41 +74,13 @@ Findings judge(const Snapshot& snapshot, const Profile& profile) {
   if (findings.empty() && limits.running_warn_above_per_core) {
     append(findings, judge_running(processes, *threads, *limits.running_warn_above_per_core));
   }
-  return or_pass(std::move(findings), summary(processes, *threads));
+  return or_pass(std::move(findings), load_summary(processes, *threads));
 }
 
-}  // namespace
-
-constinit const Check check{
-    .id = "host.load",
-    .title = "Load and runnable tasks are below a limit per logical CPU",
-    .why =
-        "Compares the 5-minute load average and the number of runnable tasks, per online logical "
-        "CPU, with the profile. Because muster's own probes are runnable as well, tasks count only "
-        "if the 1-minute load average also exceeds their limit. If a node is busy before a job "
-        "starts, something runs that should not: a leftover of an earlier job, a runaway daemon, "
-        "tasks stuck on a disk.",
-    .fix =
-        "Find the processes with top or ps -eo pid,user,stat,pcpu,etime,args --sort=-pcpu, and "
-        "kill those without a job. host.stuck_tasks explains tasks in state D.",
-    .needs = Probe::processes | Probe::cpu,
-    .not_here =
-        [](const Snapshot&, const Profile& profile) {
-          const LoadLimits& limits = profile.host->load;
-          return unless(limits.warn_above_per_core || limits.running_warn_above_per_core,
-                        not_limited("the load"));
-        },
-    .judge = judge,
-};
-
-}  // namespace host_load
-
 // host.stuck_tasks: no task has been in uninterruptible sleep for long, and zombies are few.
-namespace host_stuck_tasks {
-namespace {
 
-constexpr std::size_t kMostTasks = 20;   // findings about single tasks; the others are counted
-constexpr std::size_t kMostZombies = 5;  // names in the one finding about zombies
+constexpr std::size_t kMaxTasks = 20;    // findings about single tasks; the others are counted
+constexpr std::size_t kMaxZombies = 5;   // names in the one finding about zombies
 constexpr double kTicksPerSecond = 100;  // USER_HZ, the unit of start times on x86 and Arm
 
 std::string name_of(const Task& task) {
@@ -239,11 +210,11 @@ Findings judge_uninterruptible(const Snapshot& snapshot, const StuckTaskLimits& 
   const auto stuck = find_stuck(snapshot, limits, *uptime);
   const std::span<const StuckTask> all(stuck);
   Findings findings;
-  for (const auto& one : all.first(std::min(all.size(), kMostTasks))) {
+  for (const auto& one : all.first(std::min(all.size(), kMaxTasks))) {
     findings.push_back(describe(one, limits.uninterruptible_for->value));
   }
-  if (all.size() > kMostTasks) {
-    findings.push_back(other_tasks(all.size() - kMostTasks, all[kMostTasks].user_cause.empty(),
+  if (all.size() > kMaxTasks) {
+    findings.push_back(other_tasks(all.size() - kMaxTasks, all[kMaxTasks].user_cause.empty(),
                                    limits.uninterruptible_for->value));
   }
   return findings;
@@ -253,12 +224,12 @@ std::optional<Finding> judge_zombies(const Fact<std::vector<Task>>& zombies, int
   if (!zombies) return not_known("zombies", "the list of zombies", zombies);
   if (static_cast<std::int64_t>(zombies->size()) <= limit) return std::nullopt;
   std::vector<std::string> names;
-  for (std::size_t i = 0; i < std::min(zombies->size(), kMostZombies); ++i) {
+  for (std::size_t i = 0; i < std::min(zombies->size(), kMaxZombies); ++i) {
     names.push_back(
         fmt::format("{}, child of pid {}", name_of((*zombies)[i]), (*zombies)[i].parent));
   }
-  if (zombies->size() > kMostZombies)
-    names.push_back(fmt::format("and {} more", zombies->size() - kMostZombies));
+  if (zombies->size() > kMaxZombies)
+    names.push_back(fmt::format("and {} more", zombies->size() - kMaxZombies));
   return warned("zombies",
                 fmt::format("{}, expected at most {}: {}", counted(zombies->size(), "zombie"),
                             limit, fmt::join(names, "; ")),
@@ -273,7 +244,7 @@ std::string describe(const Processes& processes) {
   return "no stuck tasks";
 }
 
-Findings judge(const Snapshot& snapshot, const Profile& profile) {
+Findings judge_stuck_tasks(const Snapshot& snapshot, const Profile& profile) {
   const StuckTaskLimits& limits = profile.host->stuck_tasks;
   if (!snapshot.processes.ok() || !snapshot.identity.ok()) {
     const std::string& reason =
@@ -290,7 +261,29 @@ Findings judge(const Snapshot& snapshot, const Profile& profile) {
 
 }  // namespace
 
-constinit const Check check{
+constinit const Check host_load::check{
+    .id = "host.load",
+    .title = "Load and runnable tasks are below a limit per logical CPU",
+    .why =
+        "Compares the 5-minute load average and the number of runnable tasks, per online logical "
+        "CPU, with the profile. Because muster's own probes are runnable as well, tasks count only "
+        "if the 1-minute load average also exceeds their limit. If a node is busy before a job "
+        "starts, something runs that should not: a leftover of an earlier job, a runaway daemon, "
+        "tasks stuck on a disk.",
+    .fix =
+        "Find the processes with top or ps -eo pid,user,stat,pcpu,etime,args --sort=-pcpu, and "
+        "kill those without a job. host.stuck_tasks explains tasks in state D.",
+    .needs = Probe::processes | Probe::cpu,
+    .not_applicable =
+        [](const Snapshot&, const Profile& profile) {
+          const LoadLimits& limits = profile.host->load;
+          return unless(limits.warn_above_per_core || limits.running_warn_above_per_core,
+                        not_limited("the load"));
+        },
+    .judge = judge_load,
+};
+
+constinit const Check host_stuck_tasks::check{
     .id = "host.stuck_tasks",
     .title = "No task is stuck in uninterruptible sleep, and zombies are few",
     .why =
@@ -307,15 +300,13 @@ constinit const Check check{
     .needs = Probe::processes | Probe::identity,
     .looks_at = Probe::kernel_log,
     .when_absent = WhenAbsent::judge,
-    .not_here =
+    .not_applicable =
         [](const Snapshot&, const Profile& profile) {
           const StuckTaskLimits& limits = profile.host->stuck_tasks;
           return unless(limits.uninterruptible_for || limits.zombies_warn_above,
                         not_limited("stuck tasks and zombies"));
         },
-    .judge = judge,
+    .judge = judge_stuck_tasks,
 };
-
-}  // namespace host_stuck_tasks
 
 }  // namespace muster::checks

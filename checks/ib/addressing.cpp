@@ -36,7 +36,7 @@ std::vector<std::string> wrong_addresses(const IbPort& port) {
 std::vector<std::string> unknown_addresses(const IbPort& port) {
   std::vector<std::string> unknown;
   const auto check_fact = [&](std::string_view what, const auto& fact) {
-    if (!fact) unknown.push_back(fmt::format("{} is not known: {}", what, fact.why()));
+    if (!fact) unknown.push_back(fmt::format("{} is unknown: {}", what, fact.why()));
   };
   check_fact("the LID", port.lid);
   check_fact("the SM LID", port.sm_lid);
@@ -103,7 +103,7 @@ Findings judge_pkey(const Snapshot& snapshot, const Profile& profile) {
     const auto& all = at.port->pkeys;
     if (!all) {
       findings.push_back(ib::about(at, Outcome::unknown,
-                                   fmt::format("the partition keys are not known: {}", all.why())));
+                                   fmt::format("the partition keys are unknown: {}", all.why())));
       continue;
     }
     // Jobs use the keys at index 0 and 1.
@@ -210,7 +210,7 @@ Findings judge_netdevs_of(const Snapshot& snapshot, const Hca& hca) {
 Findings judge_netdev(const Snapshot& snapshot, const Profile& profile) {
   if (!snapshot.network.ok()) {
     return {unknown(
-        kNode, fmt::format("the network interfaces are not known: {}", snapshot.network.reason))};
+        kNode, fmt::format("the network interfaces are unknown: {}", snapshot.network.reason))};
   }
   Findings findings;
   std::size_t judged = 0;
@@ -238,7 +238,7 @@ constinit const Check ib_address::check{
         "configured again. In a cloud, report the node to the provider.",
     .needs = Probe::infiniband | Probe::identity,
     .when_absent = WhenAbsent::judge,
-    .not_here = ib::no_active_ports,
+    .not_applicable = ib::no_active_ports,
     .judge = judge_address,
 };
 
@@ -255,7 +255,7 @@ constinit const Check ib_pkey::check{
         "Elsewhere: correct the partition configuration of the subnet manager.",
     .needs = Probe::infiniband | Probe::identity,
     .when_absent = WhenAbsent::judge,
-    .not_here = ib::no_active_ports,
+    .not_applicable = ib::no_active_ports,
     .judge = judge_pkey,
 };
 
@@ -270,7 +270,7 @@ constinit const Check ib_mtu::check{
         "on the path with the smaller MTU.",
     .needs = Probe::infiniband | Probe::verbs | Probe::identity,
     .when_absent = WhenAbsent::judge,
-    .not_here = ib::no_active_ports,
+    .not_applicable = ib::no_active_ports,
     .judge = judge_mtu,
 };
 
@@ -286,7 +286,7 @@ constinit const Check ib_netdev::check{
         "configuration.",
     .needs = Probe::infiniband | Probe::network | Probe::identity,
     .when_absent = WhenAbsent::judge,
-    .not_here = ib::no_active_ports,
+    .not_applicable = ib::no_active_ports,
     .judge = judge_netdev,
 };
 

@@ -9,11 +9,10 @@
 #include "lib/profile/limits/ib.hpp"
 
 namespace muster::checks {
+namespace {
 
 // ib.errors: error counters of ACTIVE ports as rates since earlier runs. Lifetime totals are
 // meaningless, and the counters saturate.
-namespace ib_errors {
-namespace {
 
 struct JudgedCounters {
   Findings findings;
@@ -158,7 +157,7 @@ class PortJudge {
   JudgedCounters& tally_;
 };
 
-Finding summary(const JudgedCounters& tally) {
+Finding error_summary(const JudgedCounters& tally) {
   if (tally.judged == 0 && tally.first == 0) {
     return skipped("virtual functions cannot read the port's error counters");
   }
@@ -176,7 +175,7 @@ Finding summary(const JudgedCounters& tally) {
   return passed(std::move(message));
 }
 
-Findings judge(const Snapshot& snapshot, const Profile& profile) {
+Findings judge_ib_errors(const Snapshot& snapshot, const Profile& profile) {
   const bool limited = std::ranges::any_of(
       profile.ib->errors.counters, [](const auto& entry) { return is_limited(entry.second); });
   if (!limited) return {not_limited("InfiniBand errors")};
@@ -186,36 +185,12 @@ Findings judge(const Snapshot& snapshot, const Profile& profile) {
   JudgedCounters tally;
   PortJudge port_judge(snapshot, profile, tally);
   for (const ib::PortOf& at : ib::active_ports(snapshot, profile)) port_judge.judge(at);
-  if (tally.findings.empty()) return {summary(tally)};
+  if (tally.findings.empty()) return {error_summary(tally)};
   return std::move(tally.findings);
 }
 
-}  // namespace
-
-constinit const Check check{
-    .id = "ib.errors",
-    .title = "InfiniBand error counters rise no faster than their limits",
-    .why =
-        "A link that corrects, retrains or drops packets is slow for every job and about to fail. "
-        "The counters count since they were last cleared, so only their rise between two runs is "
-        "meaningful, and they stop at their maximum. A virtual function may report zeros or "
-        "nothing.",
-    .fix =
-        "Reseat or replace the cable or optic, clear the counters (perfquery -R) and watch them. "
-        "Constraint errors point to partition keys, discards to congestion or a dead remote end.",
-    .code = "NHC2003",
-    .needs = Probe::infiniband | Probe::identity,
-    .when_absent = WhenAbsent::judge,
-    .not_here = ib::no_active_ports,
-    .judge = judge,
-};
-
-}  // namespace ib_errors
-
 // ib.ber: bit errors of links, before and after error correction, from the counters of each HCA's
 // network interface.
-namespace ib_ber {
-namespace {
 
 constexpr std::string_view kCorrectedBits = "rx_corrected_bits_phy";
 constexpr std::string_view kSymbolErrors = "rx_pcs_symbol_err_phy";
@@ -278,9 +253,9 @@ std::map<std::string, double> medians_by_kind(const Snapshot& snapshot,
   return medians;
 }
 
-std::optional<Finding> judge_port(const Snapshot& snapshot, const IbBerLimits& limits,
-                                  const std::map<std::string, double>& medians,
-                                  const BitErrors& port) {
+std::optional<Finding> judge_port_ber(const Snapshot& snapshot, const IbBerLimits& limits,
+                                      const std::map<std::string, double>& medians,
+                                      const BitErrors& port) {
   constexpr std::string_view kSymbols = "symbol errors after correction:";
   constexpr std::string_view kRaw = "corrected bits:";
   if (above(port.symbols, limits.symbol_fail_above)) {
@@ -303,7 +278,7 @@ std::optional<Finding> judge_port(const Snapshot& snapshot, const IbBerLimits& l
   return finding;
 }
 
-std::optional<Finding> not_here(const Snapshot& snapshot, const Profile& profile) {
+std::optional<Finding> ber_not_applicable(const Snapshot& snapshot, const Profile& profile) {
   if (auto nothing = ib::no_active_ports(snapshot, profile)) return nothing;
   if (!ib::is_observed(snapshot)) return std::nullopt;
   if (std::ranges::none_of(ib::active_ports(snapshot, profile), counts_bit_errors)) {
@@ -312,7 +287,7 @@ std::optional<Finding> not_here(const Snapshot& snapshot, const Profile& profile
   return std::nullopt;
 }
 
-Findings judge(const Snapshot& snapshot, const Profile& profile) {
+Findings judge_ber(const Snapshot& snapshot, const Profile& profile) {
   const auto& uptime = snapshot.identity->uptime_s;
   if (!uptime) return {not_known(kNode, "the time since boot", uptime)};
   std::vector<BitErrors> ports;
@@ -329,7 +304,7 @@ Findings judge(const Snapshot& snapshot, const Profile& profile) {
   const auto medians = medians_by_kind(snapshot, ports);
   Findings findings;
   for (const auto& port : ports) {
-    append(findings, judge_port(snapshot, profile.ib->ber, medians, port));
+    append(findings, judge_port_ber(snapshot, profile.ib->ber, medians, port));
   }
   return or_pass(std::move(findings),
                  fmt::format("{} with few bit errors", counted(ports.size(), "link")));
@@ -337,7 +312,25 @@ Findings judge(const Snapshot& snapshot, const Profile& profile) {
 
 }  // namespace
 
-constinit const Check check{
+constinit const Check ib_errors::check{
+    .id = "ib.errors",
+    .title = "InfiniBand error counters rise no faster than their limits",
+    .why =
+        "A link that corrects, retrains or drops packets is slow for every job and about to fail. "
+        "The counters count since they were last cleared, so only their rise between two runs is "
+        "meaningful, and they stop at their maximum. A virtual function may report zeros or "
+        "nothing.",
+    .fix =
+        "Reseat or replace the cable or optic, clear the counters (perfquery -R) and watch them. "
+        "Constraint errors point to partition keys, discards to congestion or a dead remote end.",
+    .code = "NHC2003",
+    .needs = Probe::infiniband | Probe::identity,
+    .when_absent = WhenAbsent::judge,
+    .not_applicable = ib::no_active_ports,
+    .judge = judge_ib_errors,
+};
+
+constinit const Check ib_ber::check{
     .id = "ib.ber",
     .title = "InfiniBand links need little error correction and lose no symbols",
     .why =
@@ -355,10 +348,8 @@ constinit const Check check{
     .needs = Probe::infiniband | Probe::identity,
     .looks_at = Probe::pci,
     .when_absent = WhenAbsent::judge,
-    .not_here = not_here,
-    .judge = judge,
+    .not_applicable = ber_not_applicable,
+    .judge = judge_ber,
 };
-
-}  // namespace ib_ber
 
 }  // namespace muster::checks

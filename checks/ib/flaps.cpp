@@ -3,8 +3,6 @@
 // source; on a virtual function it may be hidden or zero, so the interface's carrier and the kernel
 // log count as well.
 
-#include <map>
-
 #include "checks/catalogue.hpp"
 #include "checks/ib/hcas.hpp"
 #include "checks/shared/kernel_log.hpp"
@@ -181,7 +179,7 @@ constinit const Check check{
     .needs = Probe::infiniband | Probe::identity | Probe::network,
     .looks_at = Probe::kernel_log,
     .when_absent = WhenAbsent::judge,
-    .not_here = ib::no_active_ports,
+    .not_applicable = ib::no_active_ports,
     .judge = judge,
 };
 

@@ -8,11 +8,10 @@
 #include "lib/profile/limits/ib.hpp"
 
 namespace muster::checks {
+namespace {
 
 // ib.present: every expected InfiniBand HCA is an RDMA device with an expected name. pci.devices
 // reports HCAs that are missing from the PCI bus.
-namespace ib_present {
-namespace {
 
 // Without devices that no longer respond, which pci.devices reports.
 std::vector<const PciDevice*> hcas_on_bus(const Snapshot& snapshot) {
@@ -149,7 +148,7 @@ Finding count_finding(const Snapshot& snapshot, std::size_t found, std::size_t e
                 found < expected ? hardware_remedy(snapshot) : Remedy::fix_config);
 }
 
-Findings judge(const Snapshot& snapshot, const Profile& profile) {
+Findings judge_hcas(const Snapshot& snapshot, const Profile& profile) {
   const Limit<int>& count = profile.ib->present.count;
   if (count && *count == 0) return {not_expected("InfiniBand HCAs")};
   if (!snapshot.infiniband.ok()) return {no_rdma_stack(snapshot, profile)};
@@ -173,31 +172,7 @@ Findings judge(const Snapshot& snapshot, const Profile& profile) {
   return findings;
 }
 
-}  // namespace
-
-constinit const Check check{
-    .id = "ib.present",
-    .title = "InfiniBand HCAs have the expected number and names",
-    .why =
-        "Jobs select HCAs by number and name. They cannot use an HCA that is on the PCI bus but "
-        "has no RDMA device (driver not loaded or failed), an Ethernet link layer, or an "
-        "unexpected name. Devices with link layer Ethernet, such as Azure's accelerated "
-        "networking, are not counted. pci.devices reports an HCA that is missing from the PCI bus.",
-    .fix =
-        "Load mlx5_core and mlx5_ib, and look in the kernel log for why they refused the device; "
-        "on Azure's HPC images check the service that names RDMA devices "
-        "(azure_persistent_rdma_naming).",
-    .code = "NHC2002",
-    .needs = Probe::infiniband | Probe::pci | Probe::identity,
-    .when_absent = WhenAbsent::judge,
-    .judge = judge,
-};
-
-}  // namespace ib_present
-
 // ib.firmware: all HCAs have the same board and firmware, or firmware that the profile allows.
-namespace ib_firmware {
-namespace {
 
 // If no HCA has a board id, the driver does not report it; then all count as one board.
 Findings missing_facts(const std::vector<const Hca*>& hcas) {
@@ -254,7 +229,7 @@ Findings not_allowed(const std::vector<const Hca*>& hcas,
   return findings;
 }
 
-Findings judge(const Snapshot& snapshot, const Profile& profile) {
+Findings judge_hca_firmware(const Snapshot& snapshot, const Profile& profile) {
   const auto hcas = ib::hcas_of(snapshot, profile);
   const IbFirmwareLimits& limits = profile.ib->firmware;
   Findings findings = missing_facts(hcas);
@@ -265,33 +240,11 @@ Findings judge(const Snapshot& snapshot, const Profile& profile) {
                              hcas.front()->firmware.value_or("")));
 }
 
-}  // namespace
-
-constinit const Check check{
-    .id = "ib.firmware",
-    .title = "HCAs have one board id and one firmware, or allowed ones",
-    .why =
-        "An HCA that was replaced but not updated has different firmware from its neighbours, "
-        "which causes rare hangs and uneven bandwidth. Versions are compared per board id (PSID), "
-        "because other boards have other firmware.",
-    .fix =
-        "Update the odd HCA's firmware (mlxfwmanager), or add the version to the profile's list. "
-        "In a cloud, report it to the provider.",
-    .needs = Probe::infiniband | Probe::identity,
-    .when_absent = WhenAbsent::judge,
-    .not_here = ib::no_hcas,
-    .judge = judge,
-};
-
-}  // namespace ib_firmware
-
 // ib.verbs: libibverbs, which MPI and NCCL use, opens every HCA, agrees with sysfs about its ports,
 // and can register memory.
-namespace ib_verbs {
-namespace {
 
-void compare(std::vector<std::string>& differences, std::string_view what, unsigned verbs,
-             const Fact<unsigned>& sysfs) {
+void compare_with_sysfs(std::vector<std::string>& differences, std::string_view what,
+                        unsigned verbs, const Fact<unsigned>& sysfs) {
   if (!sysfs || *sysfs == verbs) return;
   differences.push_back(fmt::format("{} is {} in verbs but {} in sysfs", what, verbs, *sysfs));
 }
@@ -308,11 +261,11 @@ Findings judge_ports(const Hca& hca, const std::vector<VerbsPort>& verbs) {
       continue;
     }
     std::vector<std::string> differences;
-    compare(differences, "state", found->state, port.state);
-    compare(differences, "physical state", found->physical_state, port.physical_state);
-    compare(differences, "width", found->width, port.width);
-    compare(differences, "LID", found->lid, port.lid);
-    compare(differences, "SM LID", found->sm_lid, port.sm_lid);
+    compare_with_sysfs(differences, "state", found->state, port.state);
+    compare_with_sysfs(differences, "physical state", found->physical_state, port.physical_state);
+    compare_with_sysfs(differences, "width", found->width, port.width);
+    compare_with_sysfs(differences, "LID", found->lid, port.lid);
+    compare_with_sysfs(differences, "SM LID", found->sm_lid, port.sm_lid);
     if (differences.empty()) continue;
     findings.push_back(ib::about(at, Outcome::fail, fmt::format("{}", fmt::join(differences, "; ")),
                                  Remedy::reboot));
@@ -326,7 +279,7 @@ bool memlock_is_limited(const Snapshot& snapshot) {
   return limit && *limit != "unlimited";
 }
 
-Findings judge_device(const Snapshot& snapshot, const Hca& hca, const VerbsDevice& device) {
+Findings judge_verbs_device(const Snapshot& snapshot, const Hca& hca, const VerbsDevice& device) {
   if (device.ports.is_absent()) return {skipped(device.ports.why(), hca.name)};
   if (!device.ports) return {failed(hca.name, device.ports.why(), Remedy::fix_config)};
   Findings findings;
@@ -337,7 +290,7 @@ Findings judge_device(const Snapshot& snapshot, const Hca& hca, const VerbsDevic
   return findings;
 }
 
-Findings judge(const Snapshot& snapshot, const Profile& profile) {
+Findings judge_verbs(const Snapshot& snapshot, const Profile& profile) {
   const auto hcas = ib::hcas_of(snapshot, profile);
   if (!snapshot.verbs.ok()) {
     if (snapshot.identity->foreign_root) return {skipped(snapshot.verbs.reason)};
@@ -359,7 +312,7 @@ Findings judge(const Snapshot& snapshot, const Profile& profile) {
                  "/dev/infiniband is missing",
                  Remedy::fix_config));
     } else {
-      append(findings, judge_device(snapshot, *hca, *device));
+      append(findings, judge_verbs_device(snapshot, *hca, *device));
     }
   }
   return or_pass(std::move(findings),
@@ -368,7 +321,41 @@ Findings judge(const Snapshot& snapshot, const Profile& profile) {
 
 }  // namespace
 
-constinit const Check check{
+constinit const Check ib_present::check{
+    .id = "ib.present",
+    .title = "InfiniBand HCAs have the expected number and names",
+    .why =
+        "Jobs select HCAs by number and name. They cannot use an HCA that is on the PCI bus but "
+        "has no RDMA device (driver not loaded or failed), an Ethernet link layer, or an "
+        "unexpected name. Devices with link layer Ethernet, such as Azure's accelerated "
+        "networking, are not counted. pci.devices reports an HCA that is missing from the PCI bus.",
+    .fix =
+        "Load mlx5_core and mlx5_ib, and look in the kernel log for why they refused the device; "
+        "on Azure's HPC images check the service that names RDMA devices "
+        "(azure_persistent_rdma_naming).",
+    .code = "NHC2002",
+    .needs = Probe::infiniband | Probe::pci | Probe::identity,
+    .when_absent = WhenAbsent::judge,
+    .judge = judge_hcas,
+};
+
+constinit const Check ib_firmware::check{
+    .id = "ib.firmware",
+    .title = "HCAs have one board id and one firmware, or allowed ones",
+    .why =
+        "An HCA that was replaced but not updated has different firmware from its neighbours, "
+        "which causes rare hangs and uneven bandwidth. Versions are compared per board id (PSID), "
+        "because other boards have other firmware.",
+    .fix =
+        "Update the odd HCA's firmware (mlxfwmanager), or add the version to the profile's list. "
+        "In a cloud, report it to the provider.",
+    .needs = Probe::infiniband | Probe::identity,
+    .when_absent = WhenAbsent::judge,
+    .not_applicable = ib::no_hcas,
+    .judge = judge_hca_firmware,
+};
+
+constinit const Check ib_verbs::check{
     .id = "ib.verbs",
     .title = "libibverbs opens every HCA and agrees with sysfs",
     .why =
@@ -381,10 +368,8 @@ constinit const Check check{
     .needs = Probe::infiniband | Probe::verbs | Probe::identity,
     .looks_at = Probe::kernel,  // the limit of locked memory
     .when_absent = WhenAbsent::judge,
-    .not_here = ib::no_hcas,
-    .judge = judge,
+    .not_applicable = ib::no_hcas,
+    .judge = judge_verbs,
 };
-
-}  // namespace ib_verbs
 
 }  // namespace muster::checks

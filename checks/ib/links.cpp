@@ -11,11 +11,10 @@
 #include "lib/profile/limits/ib.hpp"
 
 namespace muster::checks {
+namespace {
 
 // ib.rate: every ACTIVE port has the expected rate, number of lanes and lane speed. Each is judged
 // on its own, because 200 Gb/s is right for a 4X HDR port and half the rate of a 4X NDR port.
-namespace ib_rate {
-namespace {
 
 std::string_view name_of_verbs_speed(unsigned number) {
   const auto* const found = std::ranges::find(kIbSpeeds, number, &IbSpeed::verbs);
@@ -119,14 +118,14 @@ Finding judge_sdr(const Snapshot& snapshot, const ib::PortOf& at, IbLink link,
               why.empty() ? Remedy::fix_config : hardware);
 }
 
-std::optional<Finding> judge_port(const Snapshot& snapshot, const ib::PortOf& at,
-                                  const IbLink& expected) {
+std::optional<Finding> judge_port_rate(const Snapshot& snapshot, const ib::PortOf& at,
+                                       const IbLink& expected) {
   const IbPort& port = *at.port;
   if (!port.rate_gbps || !port.width || port.speed.is_unreadable()) {
     const std::string& why = !port.rate_gbps ? port.rate_gbps.why()
                              : !port.width   ? port.width.why()
                                              : port.speed.why();
-    return ib::about(at, Outcome::unknown, fmt::format("the rate is not known: {}", why));
+    return ib::about(at, Outcome::unknown, fmt::format("the rate is unknown: {}", why));
   }
   const IbLink link = link_of(port);
   const bool reads_sdr = link.speed.empty() || link.speed == "SDR";
@@ -141,9 +140,9 @@ std::optional<Finding> judge_port(const Snapshot& snapshot, const ib::PortOf& at
 }
 
 // Without limits, ports are compared with those of their kind.
-class PeerLinks {
+class PeerRates {
  public:
-  PeerLinks(const Snapshot& snapshot, const std::vector<ib::PortOf>& ports) : snapshot_(snapshot) {
+  PeerRates(const Snapshot& snapshot, const std::vector<ib::PortOf>& ports) : snapshot_(snapshot) {
     for (const auto& at : ports) {
       const auto kind = ib::active_kind_of(snapshot, at);
       const IbPort& port = *at.port;
@@ -185,14 +184,14 @@ class PeerLinks {
   bool compared_ = false;
 };
 
-Findings judge(const Snapshot& snapshot, const Profile& profile) {
+Findings judge_port_rates(const Snapshot& snapshot, const Profile& profile) {
   const IbLink expected = expected_link(profile.ib->rate);
   const bool by_peers = expects_nothing(expected);
   Findings findings;
   const auto ports = ib::active_ports(snapshot, profile);
-  const PeerLinks peers(snapshot, ports);
+  const PeerRates peers(snapshot, ports);
   for (const ib::PortOf& at : ports) {
-    append(findings, judge_port(snapshot, at, by_peers ? peers.usual_of(at) : expected));
+    append(findings, judge_port_rate(snapshot, at, by_peers ? peers.usual_of(at) : expected));
   }
   if (by_peers) append(findings, peers.undecided());
   if (!findings.empty()) return findings;
@@ -203,32 +202,8 @@ Findings judge(const Snapshot& snapshot, const Profile& profile) {
   return {passed(fmt::format("{}, each as fast as its peers", counted(ports.size(), "port")))};
 }
 
-}  // namespace
-
-constinit const Check check{
-    .id = "ib.rate",
-    .title = "InfiniBand ports have the expected rate, width and lane speed",
-    .why =
-        "One port at half its rate halves the speed of every collective that the node is part of. "
-        "Width and lane speed are judged separately, because the rate alone hides the cause. SDR "
-        "may be a real fallback, or a driver that is too old to report the speed. If the profile "
-        "expects nothing, HCAs of one kind are compared with each other.",
-    .fix =
-        "Fewer or slower lanes: reseat or replace the cable, look at the switch port's settings. "
-        "SDR because of an old driver: update the driver or the kernel.",
-    .code = "NHC2003",
-    .needs = Probe::infiniband | Probe::identity,
-    .when_absent = WhenAbsent::judge,
-    .not_here = ib::no_active_ports,
-    .judge = judge,
-};
-
-}  // namespace ib_rate
-
 // ib.state: every InfiniBand port is ACTIVE with its link up. The message names the cause, because
 // different people repair cables, the fabric and configurations.
-namespace ib_state {
-namespace {
 
 constexpr std::array<std::string_view, 6> kStates{"NOP",   "DOWN",   "INIT",
                                                   "ARMED", "ACTIVE", "ACTIVE_DEFER"};
@@ -280,7 +255,7 @@ PortFault why_not_active(const IbPort& port, Remedy hardware) {
   }
 }
 
-Finding judge_port(const ib::PortOf& at, Remedy hardware) {
+Finding judge_port_state(const ib::PortOf& at, Remedy hardware) {
   const IbPort& port = *at.port;
   if (ib::link_layer_of(port) == ib::LinkLayer::unknown) {
     return ib::about(at, Outcome::unknown,
@@ -288,11 +263,11 @@ Finding judge_port(const ib::PortOf& at, Remedy hardware) {
   }
   if (!port.state) {
     return ib::about(at, Outcome::unknown,
-                     fmt::format("the port's state is not known: {}", port.state.why()));
+                     fmt::format("the port's state is unknown: {}", port.state.why()));
   }
   const std::string state = name_of(kStates, *port.state);
   const std::string physical =
-      port.physical_state ? name_of(kPhysicalStates, *port.physical_state) : "not known";
+      port.physical_state ? name_of(kPhysicalStates, *port.physical_state) : "unknown";
   if (*port.state == 0 || *port.state >= kStates.size()) {
     return ib::about(at, Outcome::unknown, fmt::format("unknown port state {}", state));
   }
@@ -304,7 +279,7 @@ Finding judge_port(const ib::PortOf& at, Remedy hardware) {
   if (*port.state != ib::kActive) return fault(why_not_active(port, hardware), {state, "ACTIVE"});
   if (!port.physical_state) {
     return ib::about(at, Outcome::unknown,
-                     fmt::format("physical state is not known: {}", port.physical_state.why()));
+                     fmt::format("physical state is unknown: {}", port.physical_state.why()));
   }
   if (*port.physical_state != ib::kLinkUp) {
     const bool retraining = *port.physical_state == 6;
@@ -363,7 +338,7 @@ void lower_if_unused(const IbPort& port, bool used, Finding& finding) {
   }
 }
 
-Findings judge(const Snapshot& snapshot, const Profile& profile) {
+Findings judge_port_states(const Snapshot& snapshot, const Profile& profile) {
   Findings findings;
   std::size_t ports = 0;
   const UsedPorts used(snapshot, profile);
@@ -378,7 +353,7 @@ Findings judge(const Snapshot& snapshot, const Profile& profile) {
     for (const IbPort& port : *hca->ports) {
       if (ib::link_layer_of(port) == ib::LinkLayer::ethernet) continue;
       ++ports;
-      Finding finding = judge_port({hca, &port}, hardware_remedy(snapshot));
+      Finding finding = judge_port_state({hca, &port}, hardware_remedy(snapshot));
       if (!used.all()) lower_if_unused(port, used.contain({hca, &port}), finding);
       if (finding.outcome != Outcome::pass) findings.push_back(std::move(finding));
     }
@@ -388,7 +363,25 @@ Findings judge(const Snapshot& snapshot, const Profile& profile) {
 
 }  // namespace
 
-constinit const Check check{
+constinit const Check ib_rate::check{
+    .id = "ib.rate",
+    .title = "InfiniBand ports have the expected rate, width and lane speed",
+    .why =
+        "One port at half its rate halves the speed of every collective that the node is part of. "
+        "Width and lane speed are judged separately, because the rate alone hides the cause. SDR "
+        "may be a real fallback, or a driver that is too old to report the speed. If the profile "
+        "expects nothing, HCAs of one kind are compared with each other.",
+    .fix =
+        "Fewer or slower lanes: reseat or replace the cable, look at the switch port's settings. "
+        "SDR because of an old driver: update the driver or the kernel.",
+    .code = "NHC2003",
+    .needs = Probe::infiniband | Probe::identity,
+    .when_absent = WhenAbsent::judge,
+    .not_applicable = ib::no_active_ports,
+    .judge = judge_port_rates,
+};
+
+constinit const Check ib_state::check{
     .id = "ib.state",
     .title = "InfiniBand ports are ACTIVE and their links are up",
     .why =
@@ -401,10 +394,8 @@ constinit const Check check{
     .code = "NHC2004",
     .needs = Probe::infiniband | Probe::identity,
     .when_absent = WhenAbsent::judge,
-    .not_here = ib::no_hcas,
-    .judge = judge,
+    .not_applicable = ib::no_hcas,
+    .judge = judge_port_states,
 };
-
-}  // namespace ib_state
 
 }  // namespace muster::checks

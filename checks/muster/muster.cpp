@@ -10,10 +10,9 @@
 #include "lib/profile/limits/host.hpp"
 
 namespace muster::checks {
+namespace {
 
 // muster.probes: every probe answered. A probe that hangs points to a fault of the node.
-namespace muster_probes {
-namespace {
 
 // Settings may name files on a file server.
 constexpr ProbeSet kReadsNamedFiles = Probe::environment;
@@ -35,7 +34,7 @@ std::string message_of(Probe probe, bool timeout, const std::string& reason) {
       kReadsNamedFiles.contains(probe) ? "; check the file systems in NCCL's settings" : "");
 }
 
-Findings judge(const Snapshot& snapshot, const Profile& profile) {
+Findings judge_probes(const Snapshot& snapshot, const Profile& profile) {
   Findings findings;
   int answered = 0;
   for_each_section(snapshot, [&](Probe probe, const auto& section) {
@@ -59,9 +58,20 @@ Findings judge(const Snapshot& snapshot, const Profile& profile) {
   return or_pass(std::move(findings), fmt::format("all {} probes answered", answered));
 }
 
+// muster.state: the state that earlier runs saved is usable. If not, rates restart.
+
+Findings judge_state(const Snapshot& snapshot, const Profile& /*profile*/) {
+  const Earlier& earlier = snapshot.earlier;
+  if (!earlier.note.empty()) return {skipped(earlier.note)};
+  if (earlier.last_uptime_s <= 0) {
+    return {skipped("no earlier run in this boot: the next run can judge rates")};
+  }
+  return {passed("state of earlier runs is usable")};
+}
+
 }  // namespace
 
-constinit const Check check{
+constinit const Check muster_probes::check{
     .id = "muster.probes",
     .title = "Every probe answered in time",
     .why =
@@ -79,27 +89,10 @@ constinit const Check check{
         "read; run `muster snapshot` as root for details.",
     .needs = {},
     .when_absent = WhenAbsent::judge,
-    .judge = judge,
+    .judge = judge_probes,
 };
 
-}  // namespace muster_probes
-
-// muster.state: the state that earlier runs saved is usable. If not, rates restart.
-namespace muster_state {
-namespace {
-
-Findings judge(const Snapshot& snapshot, const Profile& /*profile*/) {
-  const Earlier& earlier = snapshot.earlier;
-  if (!earlier.note.empty()) return {skipped(earlier.note)};
-  if (earlier.last_uptime_s <= 0) {
-    return {skipped("no earlier run in this boot: the next run can judge rates")};
-  }
-  return {passed("state of earlier runs is usable")};
-}
-
-}  // namespace
-
-constinit const Check check{
+constinit const Check muster_state::check{
     .id = "muster.state",
     .title = "The state of earlier runs is usable",
     .why =
@@ -111,9 +104,7 @@ constinit const Check check{
         "failing disk, or two versions of muster on one node.",
     .needs = {},
     .when_absent = WhenAbsent::judge,
-    .judge = judge,
+    .judge = judge_state,
 };
-
-}  // namespace muster_state
 
 }  // namespace muster::checks

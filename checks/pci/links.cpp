@@ -10,11 +10,10 @@
 #include "checks/shared/rise.hpp"
 
 namespace muster::checks {
+namespace {
 
 // pci.errors: PCIe errors that the kernel counted since earlier runs. Uncorrected ones fail,
 // corrected ones above a rate warn.
-namespace pci_errors {
-namespace {
 
 struct ErrorFindings {
   Findings findings;
@@ -100,8 +99,8 @@ std::optional<Finding> recorded_errors(const PciDevice& device) {
                 Remedy::watch, {*status});
 }
 
-void judge_device(const Snapshot& snapshot, const PciDevice& device, const PciErrorLimits& limits,
-                  ErrorFindings& errors) {
+void judge_device_errors(const Snapshot& snapshot, const PciDevice& device,
+                         const PciErrorLimits& limits, ErrorFindings& errors) {
   if (device.aer.is_absent()) {
     // Bridges often have no counters; the devices below them do.
     if (device.kind != PciKind::bridge) errors.without_counters.push_back(&device);
@@ -130,7 +129,7 @@ void judge_device(const Snapshot& snapshot, const PciDevice& device, const PciEr
          worst_of(device, seen, limits.correctable_warn_above_per_hour, hardware_remedy(snapshot)));
 }
 
-Findings judge(const Snapshot& snapshot, const Profile& profile) {
+Findings judge_pci_errors(const Snapshot& snapshot, const Profile& profile) {
   if (auto finding = pci::nothing_to_judge(snapshot, profile)) return {*finding};
   if (!snapshot.identity->uptime_s) {
     return {not_known(kNode, "the time since boot", snapshot.identity->uptime_s)};
@@ -139,7 +138,7 @@ Findings judge(const Snapshot& snapshot, const Profile& profile) {
   for (const auto& device : snapshot.pci->devices) {
     if (!counts_errors(device) || pci::is_silent(device)) continue;
     const auto before = errors.findings.size();
-    judge_device(snapshot, device, profile.pci->errors, errors);
+    judge_device_errors(snapshot, device, profile.pci->errors, errors);
     if (errors.findings.size() == before) append(errors.findings, recorded_errors(device));
   }
   const bool healthy = errors.findings.empty() && errors.judged > 0;
@@ -158,33 +157,8 @@ Findings judge(const Snapshot& snapshot, const Profile& profile) {
   return errors.findings;
 }
 
-}  // namespace
-
-constinit const Check check{
-    .id = "pci.errors",
-    .title = "No PCIe errors since earlier runs",
-    .why =
-        "The kernel counts Advanced Error Reporting messages: corrected errors, which cost a "
-        "retransmission, and uncorrected ones, non-fatal or fatal to the link, which lost data. "
-        "The counters of GPUs, HCAs, NVSwitches and the bridges above them are compared with "
-        "earlier runs of this boot; a first run has no rate. The register of uncorrected errors of "
-        "an HCA keeps its bits until they are cleared, so they only warn. Below a hypervisor these "
-        "errors are hidden.",
-    .fix =
-        "Uncorrected errors: drain the node and reboot it; if they come back, reseat or replace "
-        "the card, its riser or its cable, or report it to the provider. Corrected errors: watch "
-        "them, and check the link's width and speed.",
-    .needs = Probe::pci | Probe::identity,
-    .when_absent = WhenAbsent::judge,
-    .judge = judge,
-};
-
-}  // namespace pci_errors
-
 // pci.link: the links of GPUs and HCAs have all their lanes and full speed. An idle GPU slows its
 // link down on purpose, so only a busy GPU's current speed is judged, and otherwise the maximum.
-namespace pci_link {
-namespace {
 
 constexpr double kRounding = 0.01;  // speeds are parsed from rounded texts
 
@@ -399,7 +373,7 @@ void judge_link(const Snapshot& snapshot, const PciDevice& device, const LinkLim
   ++links.judged;
 }
 
-Findings judge(const Snapshot& snapshot, const Profile& profile) {
+Findings judge_pci_links(const Snapshot& snapshot, const Profile& profile) {
   if (auto finding = pci::nothing_to_judge(snapshot, profile)) return {*finding};
   LinkFindings links;
   std::vector<PciDevice> devices;
@@ -425,7 +399,26 @@ Findings judge(const Snapshot& snapshot, const Profile& profile) {
 
 }  // namespace
 
-constinit const Check check{
+constinit const Check pci_errors::check{
+    .id = "pci.errors",
+    .title = "No PCIe errors since earlier runs",
+    .why =
+        "The kernel counts Advanced Error Reporting messages: corrected errors, which cost a "
+        "retransmission, and uncorrected ones, non-fatal or fatal to the link, which lost data. "
+        "The counters of GPUs, HCAs, NVSwitches and the bridges above them are compared with "
+        "earlier runs of this boot; a first run has no rate. The register of uncorrected errors of "
+        "an HCA keeps its bits until they are cleared, so they only warn. Below a hypervisor these "
+        "errors are hidden.",
+    .fix =
+        "Uncorrected errors: drain the node and reboot it; if they come back, reseat or replace "
+        "the card, its riser or its cable, or report it to the provider. Corrected errors: watch "
+        "them, and check the link's width and speed.",
+    .needs = Probe::pci | Probe::identity,
+    .when_absent = WhenAbsent::judge,
+    .judge = judge_pci_errors,
+};
+
+constinit const Check pci_link::check{
     .id = "pci.link",
     .title = "PCIe links of GPUs and HCAs have full width and speed",
     .why =
@@ -443,9 +436,7 @@ constinit const Check check{
     .needs = Probe::pci | Probe::identity,
     .looks_at = Probe::nvml,
     .when_absent = WhenAbsent::judge,
-    .judge = judge,
+    .judge = judge_pci_links,
 };
-
-}  // namespace pci_link
 
 }  // namespace muster::checks

@@ -7,11 +7,10 @@
 #include "checks/shared/pci_bus.hpp"
 
 namespace muster::checks {
+namespace {
 
 // pci.acs: access control services are off on the PCI switches above GPUs. Otherwise traffic
 // between neighbours goes through the root complex.
-namespace pci_acs {
-namespace {
 
 // Source validation, request redirect, completion redirect, upstream forwarding.
 constexpr unsigned kHarmful = 0x1d;
@@ -52,7 +51,7 @@ void judge_path(const PciDevice& gpu, const std::vector<const PciDevice*>& ports
   }
 }
 
-Findings judge(const Snapshot& snapshot, const Profile& profile) {
+Findings judge_acs(const Snapshot& snapshot, const Profile& profile) {
   if (auto finding = pci::without_bus(snapshot, profile)) return {*finding};
   if (snapshot.identity->hypervisor) {
     return {skipped("the hypervisor hides the PCI switches above GPUs")};
@@ -71,30 +70,8 @@ Findings judge(const Snapshot& snapshot, const Profile& profile) {
                              counted(judged.size(), "switch port")));
 }
 
-}  // namespace
-
-constinit const Check check{
-    .id = "pci.acs",
-    .title = "Access control services are off on PCI switches above GPUs",
-    .why =
-        "With access control services on, a PCI switch sends requests between two devices below it "
-        "through the root complex instead of directly. Peer copies and GPUDirect RDMA are then "
-        "several times slower, or fail. Kernels enable them if the IOMMU isolates devices. Below a "
-        "hypervisor the switches are not visible.",
-    .fix =
-        "Disable access control services in the firmware, or with setpci on each switch port after "
-        "boot; boot with the IOMMU off or in pass-through mode if no device is passed to a guest.",
-    .needs = Probe::pci | Probe::identity,
-    .when_absent = WhenAbsent::judge,
-    .judge = judge,
-};
-
-}  // namespace pci_acs
-
 // pci.payload: GPUs and HCAs use the largest payload that every hop of their path supports. If a
 // hypervisor hides the path, devices of one kind are compared with each other.
-namespace pci_payload {
-namespace {
 
 struct PayloadFindings {
   Findings findings;
@@ -137,7 +114,8 @@ Fact<unsigned> path_payload(const Snapshot& snapshot, const PciDevice& device) {
   return bytes;
 }
 
-void compare(const PciDevice& device, PossiblePayload possible, PayloadFindings& payloads) {
+void compare_payloads(const PciDevice& device, PossiblePayload possible,
+                      PayloadFindings& payloads) {
   ++payloads.judged;
   if (*device.payload_bytes >= possible.bytes) return;
   payloads.findings.push_back(
@@ -148,7 +126,8 @@ void compare(const PciDevice& device, PossiblePayload possible, PayloadFindings&
              Remedy::fix_config, {*device.payload_bytes, possible.bytes, "B"}));
 }
 
-void judge_device(const Snapshot& snapshot, const PciDevice& device, PayloadFindings& payloads) {
+void judge_device_payload(const Snapshot& snapshot, const PciDevice& device,
+                          PayloadFindings& payloads) {
   for (const auto* fact : {&device.payload_bytes, &device.payload_max_bytes}) {
     if (fact->known()) continue;
     if (fact->is_absent()) {
@@ -160,7 +139,7 @@ void judge_device(const Snapshot& snapshot, const PciDevice& device, PayloadFind
   }
   if (is_path_hidden(snapshot, device)) {
     if (const auto possible = peers_payload(snapshot, device)) {
-      compare(device, *possible, payloads);
+      compare_payloads(device, *possible, payloads);
     } else {
       payloads.hidden.push_back(&device);
     }
@@ -172,13 +151,14 @@ void judge_device(const Snapshot& snapshot, const PciDevice& device, PayloadFind
         not_known(device.address, "the payload of the path above it", possible));
     return;
   }
-  compare(device, {.bytes = *possible, .by = "its path supports"}, payloads);
+  compare_payloads(device, {.bytes = *possible, .by = "its path supports"}, payloads);
 }
 
-Findings judge(const Snapshot& snapshot, const Profile& profile) {
+Findings judge_payload(const Snapshot& snapshot, const Profile& profile) {
   if (auto finding = pci::nothing_to_judge(snapshot, profile)) return {*finding};
   PayloadFindings payloads;
-  for (const auto* device : pci::endpoints(snapshot)) judge_device(snapshot, *device, payloads);
+  for (const auto* device : pci::endpoints(snapshot))
+    judge_device_payload(snapshot, *device, payloads);
   const bool healthy = payloads.findings.empty() && payloads.judged > 0;
   pci::add_for_all(payloads.findings, Outcome::skip, payloads.not_reported,
                    "configuration space has no maximum PCIe payload");
@@ -194,7 +174,23 @@ Findings judge(const Snapshot& snapshot, const Profile& profile) {
 
 }  // namespace
 
-constinit const Check check{
+constinit const Check pci_acs::check{
+    .id = "pci.acs",
+    .title = "Access control services are off on PCI switches above GPUs",
+    .why =
+        "With access control services on, a PCI switch sends requests between two devices below it "
+        "through the root complex instead of directly. Peer copies and GPUDirect RDMA are then "
+        "several times slower, or fail. Kernels enable them if the IOMMU isolates devices. Below a "
+        "hypervisor the switches are not visible.",
+    .fix =
+        "Disable access control services in the firmware, or with setpci on each switch port after "
+        "boot; boot with the IOMMU off or in pass-through mode if no device is passed to a guest.",
+    .needs = Probe::pci | Probe::identity,
+    .when_absent = WhenAbsent::judge,
+    .judge = judge_acs,
+};
+
+constinit const Check pci_payload::check{
     .id = "pci.payload",
     .title = "GPUs and HCAs use the maximum PCIe payload of their path",
     .why =
@@ -205,9 +201,7 @@ constinit const Check check{
     .fix = "Set the maximum payload in the firmware, or boot with pci=pcie_bus_perf.",
     .needs = Probe::pci | Probe::identity,
     .when_absent = WhenAbsent::judge,
-    .judge = judge,
+    .judge = judge_payload,
 };
-
-}  // namespace pci_payload
 
 }  // namespace muster::checks

@@ -103,11 +103,11 @@ struct LineSubject {
 // Firmware reports an error in several lines with the same tag; later ones name the device:
 // "{1}[Hardware Error]:   section_type: PCIe error", "{1}[Hardware Error]:   device_id: 0000:…".
 LineSubject subject_of_firmware_record(std::span<const KernelRecord> from_here) {
-  constexpr std::size_t kMostLines = 40;
+  constexpr std::size_t kMaxLines = 40;
   LineSubject subject{.family = kMemory, .device = std::string(kNode)};
   const std::string& first = from_here.front().text;
   const std::string tag = first.substr(0, first.find('}') + 1);
-  for (const KernelRecord& record : from_here.first(std::min(from_here.size(), kMostLines))) {
+  for (const KernelRecord& record : from_here.first(std::min(from_here.size(), kMaxLines))) {
     if (!record.text.starts_with(tag)) continue;
     const auto words = split_words(record.text);
     if (words.size() < 2) continue;

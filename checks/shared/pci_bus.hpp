@@ -69,7 +69,7 @@ using muster::devices_of;
   const bool expected = expects_gpus(profile) || expects_hcas(profile) ||
                         profile.pci->devices.nvswitches.value_or(0) > 0;
   return about(kNode, expected ? Outcome::unknown : Outcome::skip,
-               fmt::format("the PCI bus is not known: {}", snapshot.pci.reason));
+               fmt::format("the PCI bus is unknown: {}", snapshot.pci.reason));
 }
 
 // As without_bus(), or a skip without a GPU or HCA to judge.
@@ -99,21 +99,21 @@ inline constexpr std::array kSpeeds{2.5, 5.0, 8.0, 16.0, 32.0, 64.0};
 // for an empty list.
 inline void add_for_all(Findings& findings, Outcome outcome,
                         const std::vector<const PciDevice*>& devices, std::string_view what) {
-  constexpr std::size_t kMostNames = 3;
+  constexpr std::size_t kMaxNames = 3;
   if (devices.empty()) return;
   if (devices.size() == 1) {
     findings.push_back(about(devices.front()->address, outcome, std::string(what)));
     return;
   }
   std::vector<std::string_view> names;
-  names.reserve(kMostNames);
+  names.reserve(kMaxNames);
   for (const auto* device : devices) {
-    if (names.size() < kMostNames) names.push_back(device->address);
+    if (names.size() < kMaxNames) names.push_back(device->address);
   }
   findings.push_back(
       about(kNode, outcome,
             fmt::format("{} ({}: {}{})", what, counted(devices.size(), "device"),
-                        fmt::join(names, ", "), devices.size() > kMostNames ? " …" : "")));
+                        fmt::join(names, ", "), devices.size() > kMaxNames ? " …" : "")));
 }
 
 }  // namespace muster::checks::pci

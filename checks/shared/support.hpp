@@ -75,7 +75,7 @@ struct Values {
   return skipped(fmt::format("this profile sets no limit for {}", what));
 }
 
-// For Check::not_here: the skip, unless there is something to judge.
+// For Check::not_applicable: the skip, unless there is something to judge.
 [[nodiscard]] inline std::optional<Finding> unless(bool judged, Finding skip) {
   return judged ? std::nullopt : std::optional(std::move(skip));
 }
@@ -84,7 +84,7 @@ struct Values {
 template <class T>
 [[nodiscard]] Finding not_known(std::string_view device, std::string_view what,
                                 const Fact<T>& fact) {
-  return unknown(device, fmt::format("{} is not known: {}", what, fact.why()));
+  return unknown(device, fmt::format("{} is unknown: {}", what, fact.why()));
 }
 
 // As not_known(), but a skip below a foreign root, for facts that are not in files.
@@ -128,8 +128,8 @@ inline void drop_passes(Findings& findings) {
 
 // A count as the value of a finding.
 [[nodiscard]] inline Value count_value(std::uint64_t count) {
-  constexpr auto kMost = static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max());
-  return static_cast<std::int64_t>(std::min(count, kMost));
+  constexpr auto kMax = static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max());
+  return static_cast<std::int64_t>(std::min(count, kMax));
 }
 
 // "1 socket", "2 sockets".

@@ -123,7 +123,7 @@ Finding judge_topology(const Snapshot& snapshot, const Profile& profile,
   if (topology.pci_addresses.empty())
     return failed(topology.path, "names no PCI device", Remedy::fix_config);
   if (!snapshot.pci.ok()) {
-    return unknown(topology.path, fmt::format("the PCI bus is not known: {}", snapshot.pci.reason));
+    return unknown(topology.path, fmt::format("the PCI bus is unknown: {}", snapshot.pci.reason));
   }
   const auto others = unknown_addresses_in(snapshot, profile, topology);
   if (!others.empty()) {
@@ -150,8 +150,8 @@ Finding judge_topology(const Snapshot& snapshot, const Profile& profile,
 Findings judge(const Snapshot& snapshot, const Profile& profile) {
   if (!snapshot.environment.ok()) {
     if (!profile.topo->nccl_file.path) return {not_expected("NCCL topology file")};
-    return {unknown(kNode,
-                    fmt::format("the environment is not known: {}", snapshot.environment.reason))};
+    return {
+        unknown(kNode, fmt::format("the environment is unknown: {}", snapshot.environment.reason))};
   }
   const auto& topology = snapshot.environment->nccl_topology;
   if (topology) return {judge_topology(snapshot, profile, *topology)};

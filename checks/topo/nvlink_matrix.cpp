@@ -155,7 +155,7 @@ std::optional<Finding> unreadable(const Gpu& gpu, bool direct) {
   if (links.empty()) return std::nullopt;
   const NvLink& first = *links.front();
   return unknown(gpu::name_of(gpu),
-                 fmt::format("the peer of {} is not known: {}", gpu::named(links),
+                 fmt::format("the peer of {} is unknown: {}", gpu::named(links),
                              first.remote_type.is_unreadable() ? first.remote_type.why()
                                                                : first.remote_address.why()));
 }
@@ -204,7 +204,7 @@ Findings judge(const Snapshot& snapshot, const Profile& profile) {
   return {passed(std::move(message))};
 }
 
-std::optional<Finding> not_here(const Snapshot& snapshot, const Profile& profile) {
+std::optional<Finding> not_applicable(const Snapshot& snapshot, const Profile& profile) {
   const auto& limits = profile.topo->nvlink_matrix;
   if (limits.ends_in == NvlinkEnd::not_told && !is_direct(limits)) {
     return not_expected("NVLink connection between GPUs");
@@ -229,8 +229,8 @@ constinit const Check check{
         "report the node to the provider. For your own machines with direct links, list the pairs "
         "in topo.nvlink_matrix.pairs; nvidia-smi topo --matrix prints them.",
     .needs = Probe::nvml | Probe::identity,
-    .asks = {.links = true},
-    .not_here = not_here,
+    .nvml_parts = {.links = true},
+    .not_applicable = not_applicable,
     .judge = judge,
 };
 

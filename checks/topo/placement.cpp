@@ -68,10 +68,10 @@ bool is_misplaced(const Snapshot& snapshot, const Profile& profile, const std::s
 }  // namespace
 }  // namespace topo
 
+namespace {
+
 // topo.numa: every GPU, HCA and NVMe device is on its expected NUMA node, in sysfs and by its local
 // CPUs.
-namespace topo_numa {
-namespace {
 
 // Unknown if only one source reports a NUMA node.
 std::optional<Finding> missing_source(const Snapshot& snapshot, const PciDevice& device) {
@@ -171,7 +171,7 @@ void judge_balance(const Snapshot& snapshot, NumaFindings& tally) {
   }
 }
 
-Finding summary(const NumaFindings& tally, bool expects) {
+Finding numa_summary(const NumaFindings& tally, bool expects) {
   if (tally.judged > 0) {
     return passed(fmt::format("{} on the expected NUMA nodes", counted(tally.judged, "device")));
   }
@@ -181,55 +181,31 @@ Finding summary(const NumaFindings& tally, bool expects) {
                             counted(tally.compared, "device")));
 }
 
-Findings judge(const Snapshot& snapshot, const Profile& profile) {
+Findings judge_numa(const Snapshot& snapshot, const Profile& profile) {
   const TopoNumaLimits& limits = profile.topo->numa;
   const bool expects = !limits.gpu.empty() || !limits.hca.empty() || !limits.nvme.empty();
   if (!snapshot.pci.ok() || !snapshot.topology.ok()) {
     const std::string& why = snapshot.pci.ok() ? snapshot.topology.reason : snapshot.pci.reason;
     if (!expects) return {not_expected("NUMA placement")};
-    return {unknown(kNode, fmt::format("the placement of devices is not known: {}", why))};
+    return {unknown(kNode, fmt::format("the placement of devices is unknown: {}", why))};
   }
   NumaFindings tally;
   judge_all_expected(snapshot, profile, tally);
   compare_others(snapshot, profile, tally);
   if (limits.gpu.empty()) judge_balance(snapshot, tally);
-  if (tally.findings.empty()) return {summary(tally, expects)};
+  if (tally.findings.empty()) return {numa_summary(tally, expects)};
   return std::move(tally.findings);
 }
 
-}  // namespace
-
-constinit const Check check{
-    .id = "topo.numa",
-    .title = "GPUs, HCAs and NVMe devices are on their NUMA nodes",
-    .why =
-        "Jobs bind processes to the CPUs next to their GPU. If the firmware or the hypervisor "
-        "reports a wrong NUMA node, every transfer crosses the socket. sysfs's numa_node and the "
-        "device's local CPUs can differ, and libraries use one or the other, so both are judged. "
-        "If the profile lists no placement, equal GPUs that are spread unevenly over the NUMA "
-        "nodes warn.",
-    .fix =
-        "Look at the firmware settings (NUMA nodes per socket, SR-IOV); in a cloud, report the "
-        "node to the provider.",
-    .code = "NHC2010",
-    .needs = Probe::pci | Probe::topology,
-    .when_absent = WhenAbsent::judge,
-    .judge = judge,
-};
-
-}  // namespace topo_numa
-
 // topo.virtual: reports that a hypervisor hides the PCIe switches, so that placement is judged by
 // the profile's tree.
-namespace topo_virtual {
-namespace {
 
-Findings judge(const Snapshot& snapshot, const Profile& profile) {
+Findings judge_virtual_tree(const Snapshot& snapshot, const Profile& profile) {
   if (!snapshot.identity->hypervisor) {
     return {skipped("no hypervisor: PCIe switches are visible")};
   }
   if (!snapshot.pci.ok()) {
-    return {skipped(fmt::format("the PCI bus is not known: {}", snapshot.pci.reason))};
+    return {skipped(fmt::format("the PCI bus is unknown: {}", snapshot.pci.reason))};
   }
   std::size_t devices = 0;
   std::size_t behind_bridges = 0;
@@ -251,27 +227,8 @@ Findings judge(const Snapshot& snapshot, const Profile& profile) {
       counted(pairs, "pair")))};
 }
 
-}  // namespace
-
-constinit const Check check{
-    .id = "topo.virtual",
-    .title = "PCIe switches are visible, or the profile has their tree",
-    .why =
-        "Hypervisors give each device its own PCI domain and hide the switches, so the distance "
-        "between GPU and HCA cannot be observed. Then the profile's expected tree is used, and the "
-        "report says so.",
-    .fix = "Nothing is wrong. If the profile has no tree for this size, add topo.pairing.pairs.",
-    .needs = Probe::pci | Probe::identity,
-    .when_absent = WhenAbsent::judge,
-    .judge = judge,
-};
-
-}  // namespace topo_virtual
-
 // topo.pairing: each GPU is as close to its HCA as the profile expects. Pairs are PCI addresses,
 // because indices and names depend on the image.
-namespace topo_pairing {
-namespace {
 
 struct GpuHcaPair {
   const PciDevice* gpu = nullptr;
@@ -306,7 +263,7 @@ std::optional<Finding> judge_numa(const Snapshot& snapshot, const GpuHcaPair& pa
   const auto hca = node_of(snapshot, *pair.hca);
   if (!gpu || !hca) {
     return unknown(pair.gpu->address,
-                   fmt::format("the NUMA node of {} is not known",
+                   fmt::format("the NUMA node of {} is unknown",
                                gpu ? fmt::format("its HCA {}", pair.hca->address) : "the GPU"));
   }
   if (*gpu == *hca) return std::nullopt;
@@ -347,7 +304,7 @@ void judge_pair(const Snapshot& snapshot, const Profile& profile, const GpuHcaPa
          by_switch && !hidden ? judge_switch(snapshot, pair) : judge_numa(snapshot, pair));
 }
 
-std::string summary(const PairFindings& tally, bool by_switch) {
+std::string pairing_summary(const PairFindings& tally, bool by_switch) {
   std::string_view where = by_switch ? "below the same switch" : "on the same NUMA node";
   if (tally.hidden > 0) {
     where = "on the same NUMA node; PCIe switches are hidden and not judged";
@@ -356,11 +313,11 @@ std::string summary(const PairFindings& tally, bool by_switch) {
   return fmt::format("{} of GPU and HCA {}{}", counted(tally.judged, "pair"), where, left_out);
 }
 
-Findings judge(const Snapshot& snapshot, const Profile& profile) {
+Findings judge_pairing(const Snapshot& snapshot, const Profile& profile) {
   const TopoPairingLimits& limits = profile.topo->pairing;
   if (!snapshot.pci.ok() || !snapshot.topology.ok()) {
     const std::string& why = snapshot.pci.ok() ? snapshot.topology.reason : snapshot.pci.reason;
-    return {unknown(kNode, fmt::format("the placement of devices is not known: {}", why))};
+    return {unknown(kNode, fmt::format("the placement of devices is unknown: {}", why))};
   }
   PairFindings tally;
   for (const auto& [gpu, hca] : limits.pairs) {
@@ -370,12 +327,44 @@ Findings judge(const Snapshot& snapshot, const Profile& profile) {
   if (tally.judged == 0) {
     return {skipped("no pair is complete and in place: see pci.devices and topo.numa")};
   }
-  return or_pass(std::move(tally.findings), summary(tally, limits.nearest == Nearest::same_switch));
+  return or_pass(std::move(tally.findings),
+                 pairing_summary(tally, limits.nearest == Nearest::same_switch));
 }
 
 }  // namespace
 
-constinit const Check check{
+constinit const Check topo_numa::check{
+    .id = "topo.numa",
+    .title = "GPUs, HCAs and NVMe devices are on their NUMA nodes",
+    .why =
+        "Jobs bind processes to the CPUs next to their GPU. If the firmware or the hypervisor "
+        "reports a wrong NUMA node, every transfer crosses the socket. sysfs's numa_node and the "
+        "device's local CPUs can differ, and libraries use one or the other, so both are judged. "
+        "If the profile lists no placement, equal GPUs that are spread unevenly over the NUMA "
+        "nodes warn.",
+    .fix =
+        "Look at the firmware settings (NUMA nodes per socket, SR-IOV); in a cloud, report the "
+        "node to the provider.",
+    .code = "NHC2010",
+    .needs = Probe::pci | Probe::topology,
+    .when_absent = WhenAbsent::judge,
+    .judge = judge_numa,
+};
+
+constinit const Check topo_virtual::check{
+    .id = "topo.virtual",
+    .title = "PCIe switches are visible, or the profile has their tree",
+    .why =
+        "Hypervisors give each device its own PCI domain and hide the switches, so the distance "
+        "between GPU and HCA cannot be observed. Then the profile's expected tree is used, and the "
+        "report says so.",
+    .fix = "Nothing is wrong. If the profile has no tree for this size, add topo.pairing.pairs.",
+    .needs = Probe::pci | Probe::identity,
+    .when_absent = WhenAbsent::judge,
+    .judge = judge_virtual_tree,
+};
+
+constinit const Check topo_pairing::check{
     .id = "topo.pairing",
     .title = "Each GPU is as close to its HCA as expected",
     .why =
@@ -387,13 +376,11 @@ constinit const Check check{
     .code = "NHC2010",
     .needs = Probe::pci | Probe::topology,
     .when_absent = WhenAbsent::judge,
-    .not_here =
+    .not_applicable =
         [](const Snapshot&, const Profile& profile) {
           return unless(!profile.topo->pairing.pairs.empty(), not_expected("pairs of GPU and HCA"));
         },
-    .judge = judge,
+    .judge = judge_pairing,
 };
-
-}  // namespace topo_pairing
 
 }  // namespace muster::checks

@@ -113,8 +113,8 @@ bool is_settled(const XidPart& part, const XidIncident& incident, double most_us
 }
 
 // Lowers fatal errors that ended with a reset, that NVML withdrew, or that are settled.
-void settle(XidIncident& incident, std::uint64_t reset_us, std::uint64_t withdrawn_us,
-            double most_us) {
+void downgrade_resolved(XidIncident& incident, std::uint64_t reset_us, std::uint64_t withdrawn_us,
+                        double most_us) {
   for (auto& entry : incident.parts) {
     XidPart& part = entry.second;
     if (part.meaning.kind != kFatal) continue;
@@ -203,9 +203,9 @@ std::vector<XidGroup> group_xids(const XidLog& log, const XidRules& rules, bool 
   std::map<std::tuple<std::string, unsigned, std::string>, XidGroup> groups;
   for (auto& incident : collector.take_incidents()) {
     const auto& address = incident.address;
-    settle(incident, std::max(log.loaded_us(), collector.recovered_us(address)),
-           recovered.contains(address) ? collector.called_us(address) : 0,
-           coalesce.value * kMicrosecondsPerSecond);
+    downgrade_resolved(incident, std::max(log.loaded_us(), collector.recovered_us(address)),
+                       recovered.contains(address) ? collector.called_us(address) : 0,
+                       coalesce.value * kMicrosecondsPerSecond);
     find_cause(incident);
     const std::string& kind = incident.lead().meaning.kind;
     const bool in_window = static_cast<double>(incident.last_us) >= from_us;

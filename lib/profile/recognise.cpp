@@ -142,8 +142,8 @@ void describe_maker(const Hardware& hardware, std::vector<std::string>& evidence
     evidence.emplace_back("chassis asset tag says Azure");
     return;
   }
-  if (!hardware.chassis_asset_tag) evidence.emplace_back("chassis asset tag not known");
-  if (!hardware.dmi_vendor) evidence.emplace_back("maker not known");
+  if (!hardware.chassis_asset_tag) evidence.emplace_back("chassis asset tag unknown");
+  if (!hardware.dmi_vendor) evidence.emplace_back("maker unknown");
   if (hardware.dmi_vendor && !hardware.dmi_vendor->empty()) {
     evidence.push_back(fmt::format("made by {}", printable(*hardware.dmi_vendor, 60)));
   }
@@ -151,7 +151,7 @@ void describe_maker(const Hardware& hardware, std::vector<std::string>& evidence
 
 void describe_devices(const Node& node, std::vector<std::string>& evidence) {
   if (!node.gpus) {
-    evidence.emplace_back("GPUs not known");
+    evidence.emplace_back("GPUs unknown");
   } else if (node.gpus->empty()) {
     evidence.emplace_back("no GPU on the bus");
   } else {
@@ -161,7 +161,7 @@ void describe_devices(const Node& node, std::vector<std::string>& evidence) {
   }
   const auto& hcas = node.hardware.infiniband_hcas;
   if (!hcas) {
-    evidence.emplace_back("InfiniBand HCAs not known");
+    evidence.emplace_back("InfiniBand HCAs unknown");
   } else {
     evidence.push_back(*hcas > 0 ? fmt::format("{} InfiniBand HCAs", *hcas) : "no InfiniBand HCA");
   }
@@ -169,9 +169,9 @@ void describe_devices(const Node& node, std::vector<std::string>& evidence) {
 
 std::string size_of(const Hardware& hardware) {
   return fmt::format("{}, {}",
-                     hardware.cores ? fmt::format("{} cores", *hardware.cores) : "cores not known",
+                     hardware.cores ? fmt::format("{} cores", *hardware.cores) : "cores unknown",
                      hardware.memory_bytes ? to_string(Bytes{std::round(*hardware.memory_bytes)})
-                                           : "memory not known");
+                                           : "memory unknown");
 }
 
 std::vector<std::string> describe(const Node& node) {
@@ -207,9 +207,9 @@ Sorted sort_out(const Node& node, const std::vector<Candidate>& candidates) {
 }
 
 std::string possible_text(const Chosen& possible, bool others_fit) {
-  constexpr std::size_t kMostNames = 6;
-  const auto which = possible.size() <= kMostNames ? names_of(possible)
-                                                   : fmt::format("{} profiles", possible.size());
+  constexpr std::size_t kMaxNames = 6;
+  const auto which = possible.size() <= kMaxNames ? names_of(possible)
+                                                  : fmt::format("{} profiles", possible.size());
   return fmt::format("too little is known to tell whether it {} {}",
                      others_fit ? "is rather" : "is", which);
 }

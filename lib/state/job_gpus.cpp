@@ -29,11 +29,11 @@ struct GpuList {
 
 // "3", or "0-3" as Slurm shortens lists.
 bool read_numbers(std::string_view entry, std::set<unsigned>& numbers) {
-  constexpr unsigned kMost = 1024;
+  constexpr unsigned kMax = 1024;
   const auto dash = entry.find('-');
   const auto first = parse_unsigned(entry.substr(0, dash));
   const auto last = dash == std::string_view::npos ? first : parse_unsigned(entry.substr(dash + 1));
-  if (!first || !last || *last < *first || *last >= kMost) return false;
+  if (!first || !last || *last < *first || *last >= kMax) return false;
   for (auto number = *first; number <= *last; ++number) {
     numbers.insert(static_cast<unsigned>(number));
   }
@@ -120,7 +120,7 @@ JobGpus find_job_gpus(const Snapshot& snapshot) {
   const auto& gpus = snapshot.nvml->gpus;
   JobGpus result;
   if (!snapshot.environment.ok()) {
-    result.doubt = fmt::format("the environment is not known: {}", snapshot.environment.reason);
+    result.doubt = fmt::format("the environment is unknown: {}", snapshot.environment.reason);
     return result;
   }
   const auto& variables = snapshot.environment->job;

@@ -24,12 +24,26 @@ using ::testing::SizeIs;
 
 [[nodiscard]] inline Findings ask(const Check& check, const Snapshot& snapshot,
                                   const Profile& profile, const Context& context = {}) {
-  if (check.not_here != nullptr) {
-    if (auto nothing = check.not_here(snapshot, profile)) return {*std::move(nothing)};
+  if (check.not_applicable != nullptr) {
+    if (auto nothing = check.not_applicable(snapshot, profile)) return {*std::move(nothing)};
   }
   return check.judge_in != nullptr ? check.judge_in(snapshot, profile, context)
                                    : check.judge(snapshot, profile);
 }
+
+// A check, and the profile of all tests that name no other.
+struct AskedCheck {
+  const Check& check;
+  Profile (*profile)();
+
+  [[nodiscard]] Findings operator()(const Snapshot& node) const {
+    return ask(check, node, profile());
+  }
+
+  [[nodiscard]] Findings operator()(const Snapshot& node, const Profile& other) const {
+    return ask(check, node, other);
+  }
+};
 
 // Matches a finding by its outcome and its device.
 [[nodiscard]] inline auto is(Outcome outcome) {
@@ -104,6 +118,19 @@ inline void PrintTo(const Expected& expected, std::ostream* out) {
 
 [[nodiscard]] inline Expected warns(std::string device, Remedy remedy, checks::Values values = {}) {
   return finds(Outcome::warn, std::move(device), remedy, std::move(values));
+}
+
+// The findings of a check in one case, and the expected ones.
+struct JudgedCase {
+  const char* what;
+  Findings findings;
+  std::vector<Expected> expected;
+};
+
+inline void expect_each(const std::vector<JudgedCase>& cases) {
+  for (const JudgedCase& each : cases) {
+    EXPECT_THAT(each.findings, ::testing::ElementsAreArray(each.expected)) << each.what;
+  }
 }
 
 // One change of a node, and the findings of a check about it.

@@ -290,7 +290,7 @@ TEST(JudgeTest, LeavesTheLogsFaultToTheCheckThatFoundItInCounters) {
                      .unit = "incidents"}));
 }
 
-TEST(JudgeTest, KeepsTheLogsFaultWhereTheCheckOfCountersDoesNotFail) {
+TEST(JudgeTest, KeepsTheLogsFaultIfTheCheckOfCountersDoesNotFail) {
   const Profile profile = that_reads_the_log();
   Snapshot clean = with_a_memory_error();
   clean.kernel->edac->front().uncorrected = std::uint64_t{0};
@@ -320,7 +320,7 @@ TEST(JudgeTest, PassesTheContextToChecksThatDependOnIt) {
             Outcome::skip);
 }
 
-TEST(ProbesTest, AllAreRunWhereOnlyTheirAnswersAreAskedFor) {
+TEST(ProbesTest, AllAreRunIfOnlyTheirAnswersAreAskedFor) {
   const Selection selection{.only = {"muster.probes"}};
   EXPECT_EQ(probes_needed(select_checks(Profile{}, selection)), ProbeSet::all());
   EXPECT_EQ(probes_needed({}), ProbeSet());

@@ -17,13 +17,13 @@ std::set<std::string> set_of(const std::vector<std::string>& names) {
 }
 
 void try_hostlist(std::string_view text) {
-  constexpr std::size_t kMost = 2000;  // keeps a round short
-  const auto names = expand_hostlist(text, kMost);
+  constexpr std::size_t kMax = 2000;  // keeps a round short
+  const auto names = expand_hostlist(text, kMax);
   const auto first = first_of_hostlist(text);
   if (!names) return;
-  require(!names->empty() && names->size() <= kMost && first && *first == names->front());
+  require(!names->empty() && names->size() <= kMax && first && *first == names->front());
   const auto list = fold_hostlist(*names);
-  const auto again = expand_hostlist(list, kMost);
+  const auto again = expand_hostlist(list, kMax);
   require(again && set_of(*again) == set_of(*names) && again->size() == set_of(*names).size());
 }
 

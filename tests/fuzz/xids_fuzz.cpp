@@ -55,8 +55,8 @@ void fuzz(std::string_view text) {
   Snapshot snapshot = node_of(text);
   remember_xids(snapshot.earlier, snapshot);
   const auto remembered = snapshot.earlier;
-  constexpr std::size_t kMost = 1024;
-  require(remembered.xids.size() <= kMost);
+  constexpr std::size_t kMax = 1024;
+  require(remembered.xids.size() <= kMax);
   remember_xids(snapshot.earlier, snapshot);
   require(snapshot.earlier == remembered);
   for (const Check* check : {&checks::gpu_xid::check, &checks::gpu_sxid::check}) {

@@ -4,7 +4,6 @@
 // keeps its folder but has no topology and no caches.
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <array>
 #include <numeric>
 

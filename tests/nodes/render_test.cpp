@@ -216,26 +216,6 @@ TEST(RenderTest, BusyNodesHaveAHundredProcessesAndTwoThousandRecords) {
   EXPECT_THAT(processes, SizeIs(100));
 }
 
-TEST(FaultTest, NamesAreUniqueAndEveryFaultHasItsNode) {
-  std::set<std::string_view> names;
-  for (const auto& fault : all_faults()) {
-    EXPECT_TRUE(names.insert(fault.name).second) << fault.name;
-    const auto& nodes = all_nodes();
-    EXPECT_TRUE(std::ranges::any_of(nodes, [&](const auto& n) { return n.name == fault.node; }))
-        << fault.name;
-  }
-}
-
-TEST(FaultTest, EveryFaultChangesItsNode) {
-  for (const auto& named : all_nodes()) {
-    for (const auto& fault : all_faults()) {
-      if (fault.node != named.name) continue;
-      const auto tree = make_faulty(named.make(), {&fault});
-      EXPECT_TRUE(tree) << tree.error().message;
-    }
-  }
-}
-
 // Four processors keep rendering fast.
 NodeDescription small(NodeDescription node) {
   give_processors(node, 2, 2, 1, 2);

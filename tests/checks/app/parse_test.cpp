@@ -8,7 +8,6 @@
 #include <string>
 #include <string_view>
 #include <variant>
-#include <vector>
 
 #include "checks/app/commands.hpp"
 #include "lib/base/units.hpp"

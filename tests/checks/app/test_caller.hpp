@@ -4,8 +4,6 @@
 
 #include <gtest/gtest.h>
 
-#include <chrono>
-#include <map>
 #include <optional>
 #include <string>
 #include <variant>

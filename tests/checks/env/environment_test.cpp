@@ -38,26 +38,12 @@ std::vector<NcclSetting> good() {
           {"NCCL_TOPO_FILE", "/opt/topo.xml", "/etc/nccl.conf:2"}};
 }
 
-Findings judged(const Snapshot& snapshot, const Profile& profile = limits()) {
-  return ask(checks::env_nccl::check, snapshot, profile);
-}
+constexpr AskedCheck judged{checks::env_nccl::check, limits};
 
 Findings judged_with(NcclSetting setting) {
   auto settings = good();
   settings.push_back(std::move(setting));
   return judged(node_with(std::move(settings)));
-}
-
-TEST(EnvNcclTest, PassesWhenAllAgree) {
-  EXPECT_THAT(judged(node_with(good())), ElementsAre(passes()));
-}
-
-TEST(EnvNcclTest, AMissingFileIsOneFinding) {
-  EXPECT_THAT(judged(node_with({})),
-              ElementsAre(warns(
-                  "node", Remedy::fix_config,
-                  {std::string(),
-                   std::string("NCCL_IGNORE_CPU_AFFINITY=1, NCCL_TOPO_FILE=/opt/topo.xml")})));
 }
 
 TEST(EnvNcclTest, TheEnvironmentWinsOverTheFile) {
@@ -96,7 +82,7 @@ TEST(EnvNcclTest, KnowsHowNcclNamesSocketInterfaces) {
   }
 }
 
-TEST(EnvNcclTest, SkipsWhereNothingIsSetAndNothingExpected) {
+TEST(EnvNcclTest, SkipsIfNothingIsSetAndNothingExpected) {
   EXPECT_THAT(judged(node_with({}), Profile{}), ElementsAre(skips()));
 }
 
@@ -126,20 +112,18 @@ std::vector<Library> libraries() {
            .error = "libmlx5.so.1: cannot open shared object file"}};
 }
 
-TEST(EnvLibrariesTest, PassesWhenTheRequiredOnesOpen) {
-  EXPECT_THAT(judged(libraries(), {.required = {"libnccl.so.2"}, .nccl_min = "2.9"}),
-              ElementsAre(passes()));
-}
-
-TEST(EnvLibrariesTest, WarnsOfARequiredOneThatDoesNotOpen) {
-  EXPECT_THAT(judged(libraries(), {.required = {"libmlx5.so.1"}}),
-              ElementsAre(warns("libmlx5.so.1", Remedy::fix_config, {false, true})));
-}
-
-TEST(EnvLibrariesTest, ComparesNcclsVersionByNumbers) {
-  EXPECT_THAT(judged(libraries(), {.optional = {"libnccl.so.2"}, .nccl_min = "2.18.1"}),
-              ElementsAre(warns("libnccl.so.2", Remedy::fix_config,
-                                {std::string("2.9.3"), std::string("2.18.1")})));
+TEST(EnvLibrariesTest, JudgesEachCase) {
+  expect_each({
+      {"passes when the required ones open",
+       judged(libraries(), {.required = {"libnccl.so.2"}, .nccl_min = "2.9"}),
+       {passes()}},
+      {"warns of a required one that does not open",
+       judged(libraries(), {.required = {"libmlx5.so.1"}}),
+       {warns("libmlx5.so.1", Remedy::fix_config, {false, true})}},
+      {"compares nccls version by numbers",
+       judged(libraries(), {.optional = {"libnccl.so.2"}, .nccl_min = "2.18.1"}),
+       {warns("libnccl.so.2", Remedy::fix_config, {std::string("2.9.3"), std::string("2.18.1")})}},
+  });
 }
 
 TEST(EnvLibrariesTest, AMissingVersionIsUnknown) {
@@ -152,7 +136,7 @@ TEST(EnvLibrariesTest, ALibraryMissingFromTheSnapshotIsUnknown) {
   EXPECT_EQ(judged(libraries(), {.required = {"libcuda.so.1"}}).front().outcome, Outcome::unknown);
 }
 
-TEST(EnvLibrariesTest, SkipsBelowAForeignRootAndWhereNothingIsRequired) {
+TEST(EnvLibrariesTest, SkipsBelowAForeignRootAndIfNothingIsRequired) {
   EXPECT_THAT(
       judged(Fact<std::vector<Library>>::absent("libraries of a foreign root are not opened"),
              {.required = {"libcuda.so.1"}}),

@@ -7,9 +7,7 @@
 namespace muster::gpu_clocks_test {
 namespace {
 
-Findings judge(const Snapshot& snapshot, const Profile& profile = linked_node::profile()) {
-  return ask(checks::gpu_clocks::check, snapshot, profile);
-}
+constexpr AskedCheck judge{checks::gpu_clocks::check, linked_node::profile};
 
 constexpr double kNow = 100000;
 
@@ -66,8 +64,6 @@ TEST(GpuClocksTest, AGpuAtWorkThatStaysSlowForNoReasonWarns) {
   gpu.utilisation = 100U;
   gpu.clocks.reasons = std::uint64_t{0};
   gpu.clocks.sm_mhz = 345U;
-  EXPECT_EQ(judge(node).front().device, "gpu1");
-  EXPECT_EQ(judge(node).front().outcome, Outcome::warn);
   EXPECT_EQ(judge(node).front(), warns("gpu1", Remedy::watch, {345.0, 1980.0, "MHz"}));
   gpu.clocks.reasons = std::uint64_t{4};  // the power cap: normal under load
   EXPECT_THAT(judge(node), ElementsAre(passes()));
@@ -121,8 +117,6 @@ TEST(GpuClocksTest, FailsByTheTimeThatTheHardwareTook) {
   profile.gpu->clocks.slowed_fail_above = Percent{10};
   EXPECT_THAT(judge(slowed_for(359), profile), ElementsAre(passes()));
   const Finding found = judge(slowed_for(720), profile).front();
-  EXPECT_EQ(found.outcome, Outcome::fail);
-  EXPECT_EQ(found.code, "NHC2017");
   EXPECT_EQ(found, (Expected{.device = "gpu0",
                              .outcome = Outcome::fail,
                              .observed = "hardware thermal slowdown",
@@ -170,7 +164,6 @@ TEST(GpuClocksTest, TheFirstRunGoesByTheTimeSinceTheBoot) {
   clocks.power_brake_ns = 9000000000000U;
   EXPECT_THAT(judge(node, profile), ElementsAre(passes()));
   clocks.power_brake_ns = 50000000000000U;
-  EXPECT_EQ(judge(node, profile).front().outcome, Outcome::fail);
   EXPECT_EQ(judge(node, profile).front(),
             fails("gpu0", Remedy::report_to_provider, {"hardware power brake", "none"}));
 }
@@ -220,8 +213,6 @@ TEST(GpuClocksTest, ThePowerBrakeOfAllGpusIsTheNodes) {
 
 TEST(GpuClocksTest, DoesNotKnowAReasonOfANewerDriver) {
   const Finding found = judge(held_by(0x200)).front();
-  EXPECT_EQ(found.outcome, Outcome::warn);
-  EXPECT_EQ(found.observed, (Expected{.observed = std::int64_t{0x200}}.observed));
   EXPECT_EQ(found, warns("gpu0", Remedy::watch, {512}));
   EXPECT_EQ(judge(held_by(0x240)).front().outcome, Outcome::fail);
 }
@@ -257,19 +248,19 @@ TEST(GpuClocksTest, DriversMayDoWithoutApplicationClocks) {
 }
 
 TEST(GpuClocksTest, IsUnknownForUnknownFacts) {
-  const auto untold = [](Outcome outcome) { return finds(outcome, "gpu0", Remedy::none); };
+  const auto not_reported = [](Outcome outcome) { return finds(outcome, "gpu0", Remedy::none); };
   Snapshot node = linked_node::node();
   auto& clocks = gpu_of(node, 0).clocks;
   clocks.application_sm_mhz = Fact<unsigned>::unreadable("N/A");
-  EXPECT_EQ(judge(node).front(), untold(Outcome::unknown));
+  EXPECT_EQ(judge(node).front(), not_reported(Outcome::unknown));
   clocks.application_sm_mhz = 1980U;
   clocks.default_sm_mhz = Fact<unsigned>::unreadable("N/A");
   EXPECT_THAT(judge(node), ElementsAre(passes()));
-  EXPECT_EQ(judge(node, Profile{}).front(), untold(Outcome::unknown));
+  EXPECT_EQ(judge(node, Profile{}).front(), not_reported(Outcome::unknown));
   clocks.reasons = Fact<std::uint64_t>::unreadable("Unknown Error (999)");
-  EXPECT_EQ(judge(node).front(), untold(Outcome::unknown));
+  EXPECT_EQ(judge(node).front(), not_reported(Outcome::unknown));
   clocks.reasons = Fact<std::uint64_t>::absent("Not Supported (3)");
-  EXPECT_EQ(judge(node).front(), untold(Outcome::skip));
+  EXPECT_EQ(judge(node).front(), not_reported(Outcome::skip));
   clocks.application_sm_mhz = 1200U;
   EXPECT_EQ(judge(node).front().outcome, Outcome::warn);
 }
@@ -280,19 +271,7 @@ TEST(GpuClocksTest, IsUnknownForUnknownFacts) {
 namespace muster::gpu_power_test {
 namespace {
 
-Findings judge(const Snapshot& snapshot, const Profile& profile = gpu_node::profile()) {
-  return ask(checks::gpu_power::check, snapshot, profile);
-}
-
-TEST(GpuPowerTest, PassesAtTheExpectedLimit) {
-  EXPECT_THAT(judge(gpu_node::node()), ElementsAre(passes()));
-}
-
-TEST(GpuPowerTest, WarnsOfALoweredOne) {
-  Snapshot node = gpu_node::node();
-  gpu_of(node, 0).power.enforced_mw = 500000U;
-  EXPECT_EQ(judge(node).front(), (warns("gpu0", Remedy::fix_config, {500.0, 700.0, "W"})));
-}
+constexpr AskedCheck judge{checks::gpu_power::check, gpu_node::profile};
 
 TEST(GpuPowerTest, WithoutAnExpectationTheDefaultCounts) {
   Snapshot node = gpu_node::node();
@@ -319,13 +298,10 @@ TEST(GpuPowerTest, ALimitThatAllGpusShareIsTheSites) {
 namespace muster::gpu_temperature_test {
 namespace {
 
-Findings judge(const Snapshot& snapshot, const Profile& profile = gpu_node::profile()) {
-  return ask(checks::gpu_temperature::check, snapshot, profile);
-}
+constexpr AskedCheck judge{checks::gpu_temperature::check, gpu_node::profile};
 
-TEST(GpuTemperatureTest, JudgesOneChange) {
+TEST(GpuTemperatureTest, JudgesEachChange) {
   const std::vector<NodeChange> changes{
-      {"passes where all are cool", [](Snapshot&) {}, {passes()}},
       {"the worst of GPU and memory counts",
        [](Snapshot& node) { gpu_of(node, 0).heat = {.gpu_c = 86, .memory_c = 106, .margin_c = 3}; },
        {fails("gpu0", Remedy::report_to_provider, {106, 105.0, "C"}), passes()}},
@@ -339,17 +315,11 @@ TEST(GpuTemperatureTest, JudgesOneChange) {
          gpu_of(node, 1).heat = {.gpu_c = Fact<int>::unreadable("no answer"), .memory_c = 41};
        },
        {unknown("gpu0"), unknown("gpu1")}},
-      {"warns close to the GPUs own limit",
-       [](Snapshot& node) {
-         gpu_of(node, 1).heat = {
-             .gpu_c = 80, .memory_c = Fact<int>::absent("not supported"), .margin_c = 4};
-       },
-       {warns("gpu1", Remedy::watch, {4, 5.0, "C"}), passes()}},
   };
-  expect_findings(checks::gpu_temperature::check, gpu_node::node(), gpu_node::profile(), changes);
+  expect_findings(judge, gpu_node::node(), changes);
 }
 
-TEST(GpuTemperatureTest, MemoryIsJudgedByTheGpusOwnLimitWhereTheProfileHasNone) {
+TEST(GpuTemperatureTest, MemoryIsJudgedByTheGpusOwnLimitIfTheProfileHasNone) {
   Snapshot node = gpu_node::node();
   auto profile = gpu_node::profile();
   profile.gpu->temperature.memory_fail_above.reset();

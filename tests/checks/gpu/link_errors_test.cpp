@@ -6,9 +6,7 @@
 namespace muster::gpu_nvlink_errors_test {
 namespace {
 
-Findings judge(const Snapshot& snapshot, const Profile& profile = linked_node::profile()) {
-  return ask(checks::gpu_nvlink_errors::check, snapshot, profile);
-}
+constexpr AskedCheck judge{checks::gpu_nvlink_errors::check, linked_node::profile};
 
 // Seen an hour ago with all counters at zero.
 Snapshot seen() {
@@ -25,7 +23,7 @@ Expected bad(Outcome outcome, Value observed, Value limit) {
 
 const Expected kOthersWell = passes();
 
-TEST(GpuNvlinkErrorsTest, JudgesOneChange) {
+TEST(GpuNvlinkErrorsTest, JudgesEachChange) {
   const std::vector<NodeChange> changes{
       {"passes links without errors since an earlier run", [](Snapshot&) {}, {passes()}},
       {"leaves an inactive link to gpu.nvlink_state",
@@ -51,7 +49,7 @@ TEST(GpuNvlinkErrorsTest, JudgesOneChange) {
        [](Snapshot& node) { node.identity->uptime_s = Fact<double>::unreadable("empty"); },
        {unknown()}},
   };
-  expect_findings(checks::gpu_nvlink_errors::check, seen(), linked_node::profile(), changes);
+  expect_findings(judge, seen(), changes);
 }
 
 TEST(GpuNvlinkErrorsTest, TheFirstRunJudgesTheBitErrorRateOnly) {
@@ -136,7 +134,7 @@ TEST(GpuNvlinkErrorsTest, ReportsOnlyTheWorstOfOneGpu) {
   EXPECT_THAT(judge(node), ElementsAre(bad(Outcome::fail, 2e-11, 1e-12), kOthersWell));
 }
 
-TEST(GpuNvlinkErrorsTest, StartsAfreshWhereCountersWentDown) {
+TEST(GpuNvlinkErrorsTest, StartsAfreshIfCountersWentDown) {
   Snapshot node = linked_node::node();
   for (const auto& [key, value] : counters_of(node)) linked_node::seen_before(node, key, 500);
   for (auto& link : *gpu_of(node, 0).nvlinks) link.recoveries = 3U;
@@ -225,10 +223,8 @@ TEST(GpuNvlinkErrorsTest, BlackwellsCountersAreJudged) {
   link_of(busy, 0, 2).receive_errors = 61U;
   EXPECT_EQ(worst(busy), warns("gpu0", Remedy::watch, {101, 100}));
   link_of(busy, 0, 2).recoveries = 101U;
-  EXPECT_EQ(worst(busy).outcome, Outcome::warn);
   EXPECT_EQ(worst(busy), warns("gpu0", Remedy::watch, {101, 3}));
   link_of(busy, 0, 2).failed_recoveries = 1U;
-  EXPECT_EQ(worst(busy).outcome, Outcome::fail);
   EXPECT_EQ(worst(busy), fails("gpu0", Remedy::report_to_provider, {1, 0}));
 }
 
@@ -238,9 +234,7 @@ TEST(GpuNvlinkErrorsTest, BlackwellsCountersAreJudged) {
 namespace muster::gpu_pcie_replay_test {
 namespace {
 
-Findings judge(const Snapshot& snapshot, const Profile& profile = linked_node::profile()) {
-  return ask(checks::gpu_pcie_replay::check, snapshot, profile);
-}
+constexpr AskedCheck judge{checks::gpu_pcie_replay::check, linked_node::profile};
 
 Expected not_told(Outcome outcome) { return finds(outcome, "gpu0", Remedy::none); }
 
@@ -258,10 +252,6 @@ Expected too_many(double per_minute, double limit) {
           .unit = "per minute",
           .remedy = Remedy::watch,
           .seen_by = {{.check = "pci.errors", .device = "0001:00:00.0"}}};
-}
-
-TEST(GpuPcieReplayTest, PassesLinksWithoutReplays) {
-  EXPECT_THAT(judge(seen()), ElementsAre(passes()));
 }
 
 TEST(GpuPcieReplayTest, WarnsOfMoreThanTheLinksBitRateAllows) {
@@ -282,11 +272,11 @@ TEST(GpuPcieReplayTest, TheLimitGoesByGenerationAndLanes) {
     double limit;
   };
 
-  const auto untold = Fact<unsigned>::absent("Not Supported (3)");
+  const auto unreported = Fact<unsigned>::absent("Not Supported (3)");
   for (const auto& [generation, most, width, limit] :
        {Link{1U, 1U, 16U, 2.4}, Link{1U, 2U, 16U, 4.8}, Link{1U, 3U, 16U, 7.68},
         Link{4U, 4U, 16U, 15.36}, Link{1U, 5U, 8U, 15.36}, Link{6U, 6U, 16U, 61.44},
-        Link{4U, untold, 16U, 15.36}, Link{1U, 4U, untold, 15.36}}) {
+        Link{4U, unreported, 16U, 15.36}, Link{1U, 4U, unreported, 15.36}}) {
     Snapshot node = seen();
     gpu_of(node, 0).link = {.generation = generation,
                             .generation_max = most,

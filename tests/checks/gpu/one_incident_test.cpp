@@ -16,7 +16,6 @@ namespace muster::gpu_one_incident_test {
 namespace {
 
 using ::testing::ElementsAre;
-using ::testing::IsEmpty;
 
 // Outcome, check, device and code of each finding that is neither a pass nor a skip.
 std::vector<std::string> faults(const Snapshot& snapshot, const Profile& profile) {
@@ -48,8 +47,6 @@ Snapshot node() {
   return snapshot;
 }
 
-TEST(OneIncidentTest, AHealthyNodeHasNone) { EXPECT_THAT(faults(node(), profile()), IsEmpty()); }
-
 TEST(OneIncidentTest, ALostLinkAndItsFabricStateAreOneFault) {
   Snapshot lost = node();
   auto& link = link_of(lost, 0, 4);
@@ -74,12 +71,6 @@ TEST(OneIncidentTest, AGpuThatIsGoneTakesDirectLinksToItDown) {
               ElementsAre("fail gpu.present gpu1 NHC2009", "fail gpu.nvlink_state gpu0 NHC2016"));
 }
 
-TEST(OneIncidentTest, AnUnsoundFabricWithAllLinksIsItsOwnFault) {
-  Snapshot unsound = node();
-  gpu_of(unsound, 0).fabric->health_mask = 0x1a9U;
-  EXPECT_THAT(faults(unsound, profile()), ElementsAre("fail gpu.fabric gpu0 NHC2016"));
-}
-
 TEST(OneIncidentTest, WithoutTheFabricManagerNeitherFabricNorLinksAreAtFault) {
   Snapshot stopped = node();
   stopped.services->active = std::vector<std::string>();
@@ -101,14 +92,6 @@ TEST(OneIncidentTest, HeatIsTheTemperaturesFaultAndWithoutItTheClocks) {
   EXPECT_THAT(faults(hot, profile()), ElementsAre("fail gpu.clocks gpu0 NHC2017"));
   gpu_of(hot, 0).heat.gpu_c = 95;
   EXPECT_THAT(faults(hot, profile()), ElementsAre("fail gpu.temperature gpu0 NHC2017"));
-}
-
-TEST(OneIncidentTest, APowerBrakeHasNoCodeOfHeat) {
-  Snapshot braked = node();
-  braked.identity->uptime_s = 7200.0;
-  gpu_of(braked, 0).clocks.reasons = 0x88U;
-  gpu_of(braked, 0).clocks.power_brake_ns = 3600000000000U;
-  EXPECT_THAT(faults(braked, profile()), ElementsAre("fail gpu.clocks gpu0 "));
 }
 
 TEST(OneIncidentTest, ACorruptInforomIsTheFirmwaresFault) {

@@ -44,7 +44,7 @@ Expected broken(std::string device, std::int64_t pairs, Remedy remedy) {
   return fails(std::move(device), remedy, {pairs, 0, "pairs"});
 }
 
-TEST(GpuP2pTest, PassesWhereAllReachEachOther) {
+TEST(GpuP2pTest, PassesIfAllReachEachOther) {
   EXPECT_THAT(judge(node_of(4)), ElementsAre(passes()));
 }
 
@@ -92,7 +92,7 @@ TEST(GpuP2pTest, NamesOtherBrokenPairsAsWell) {
                                        ::testing::Field(&Finding::device, "gpu0")));
 }
 
-TEST(GpuP2pTest, JudgesOneChangeOfNodeOf) {
+TEST(GpuP2pTest, JudgesPairs) {
   const std::vector<NodeChange> changes{
       {"where none reaches another it is the node",
        [](Snapshot& node) {
@@ -223,7 +223,7 @@ TEST(GpuDirectRdmaTest, DmaBufIsEnough) {
   EXPECT_THAT(judge(with_dma_buf()), ElementsAre(passes()));
 }
 
-TEST(GpuDirectRdmaTest, JudgesOneChangeOfWithDmaBuf) {
+TEST(GpuDirectRdmaTest, JudgesDmaBuf) {
   const std::vector<NodeChange> changes{
       {"the closed module has no dma buf",
        [](Snapshot& node) { node.nvml->open_module = false; },
@@ -297,7 +297,7 @@ TEST(GpuDirectRdmaTest, WithoutAnUsableDriverTheModuleAloneIsJudged) {
   EXPECT_THAT(judge(node), ElementsAre(passes()));
 }
 
-TEST(GpuDirectRdmaTest, OnlyWhereGpusAndHcasAreExpected) {
+TEST(GpuDirectRdmaTest, OnlyIfGpusAndHcasAreExpected) {
   const auto nothing = skips();
   EXPECT_THAT(judge(with_dma_buf(), gpu_node::profile()), ElementsAre(nothing));
   Profile amd = profile();

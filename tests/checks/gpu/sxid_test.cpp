@@ -50,7 +50,7 @@ TEST(GpuSxidTest, TheLinesOwnWordDecides) {
   EXPECT_EQ(harmless.remedy, Remedy::watch);
 }
 
-TEST(GpuSxidTest, TheTableDecidesWhereTheLineDoesNot) {
+TEST(GpuSxidTest, TheTableDecidesIfTheLineDoesNot) {
   EXPECT_EQ(only(host({sxid("23001, Link 30 error")})).remedy, Remedy::reboot);
   EXPECT_EQ(only(host({sxid("12002, Link 30 error")})).remedy, Remedy::reset_gpu);
   EXPECT_EQ(only(host({sxid("15008, Link 30 error")})).outcome, Outcome::warn);

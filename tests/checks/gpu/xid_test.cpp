@@ -21,11 +21,6 @@ Finding only(const Snapshot& snapshot) {
   return findings.front();
 }
 
-TEST(GpuXidTest, PassesALogWithoutXids) {
-  EXPECT_THAT(judge(node({line(100, "NVRM: loading NVIDIA UNIX x86_64 Kernel Module  535")})),
-              ElementsAre(passes()));
-}
-
 struct Case {
   unsigned code;
   std::string text;

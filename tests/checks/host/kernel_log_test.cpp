@@ -52,18 +52,6 @@ Expected failure(std::string device, std::int64_t incidents) {
 
 const Expected kPass{.device = "node", .outcome = Outcome::pass};
 
-TEST(HostKernelLogTest, PassesAQuietLog) {
-  EXPECT_THAT(judge(node({said_at(7000, "eth0: link becomes ready")})), ElementsAre(kPass));
-}
-
-TEST(HostKernelLogTest, CountsLinesWithinSecondsAsOneIncident) {
-  EXPECT_THAT(judge(node({said_at(6900, "I/O error, dev sda, sector 1"),
-                          said_at(6904, "I/O error, dev sda, sector 2"),
-                          said_at(6908, "I/O error, dev sda, sector 3"),
-                          said_at(7100, "I/O error, dev sda, sector 4")})),
-              ElementsAre(failure("sda", 2)));
-}
-
 TEST(HostKernelLogTest, CountsRepeatsAsLinesOfOneIncident) {
   KernelRecord record = said_at(6000, "I/O error, dev sda, sector 1");
   record.repeats = 40;
@@ -82,37 +70,16 @@ TEST(HostKernelLogTest, SeparatesDevices) {
               ElementsAre(nvme, scsi));
 }
 
-TEST(HostKernelLogTest, IgnoresLinesBeforeTheWindow) {
-  EXPECT_THAT(judge(node({said_at(3599, "I/O error, dev sda, sector 1")})), ElementsAre(kPass));
-}
-
 TEST(HostKernelLogTest, ReachesBackToTheBootAndNoFurther) {
   Snapshot snapshot = node({said_at(1, "I/O error, dev sda, sector 1")});
   snapshot.identity->uptime_s = 3600.0;
   EXPECT_THAT(judge(snapshot), ElementsAre(failure("sda", 1)));
 }
 
-TEST(HostKernelLogTest, WarnsByTheClassOfTheLine) {
-  EXPECT_THAT(
-      judge(node({said_at(7190, "Out of memory: Killed process 7 (python) total-vm:1kB")})),
-      ElementsAre(warns("node", Remedy::watch, {std::int64_t{1}, std::int64_t{0}, "incidents"})));
-}
-
-TEST(HostKernelLogTest, WarnsOfAClassThatTheProfileGivesNoOutcome) {
-  EXPECT_THAT(
-      judge(node({said_at(7190, "mystery")})),
-      ElementsAre(warns("node", Remedy::none, {std::int64_t{1}, std::int64_t{0}, "incidents"})));
-}
-
 TEST(HostKernelLogTest, IgnoresLinesFromUserSpace) {
   KernelRecord record = said_at(7000, "I/O error, dev sda, sector 1");
   record.facility = 1;
   EXPECT_THAT(judge(node({record})), ElementsAre(kPass));
-}
-
-TEST(HostKernelLogTest, LetsTheFirstPatternDecide) {
-  EXPECT_THAT(judge(node({said_at(7000, "I/O error, dev [7]: segfault at 0 ip 0 sp 0 error 4")})),
-              ElementsAre(kPass));
 }
 
 TEST(HostKernelLogTest, LeavesXidsToTheGpuChecks) {
@@ -126,36 +93,45 @@ TEST(HostKernelLogTest, LeavesXidsToTheGpuChecks) {
       ElementsAre(kPass));
 }
 
-TEST(HostKernelLogTest, ShowsTheNewestLineAsPrintableText) {
-  EXPECT_THAT(judge(node({said_at(7190, "I/O error, dev sda\x1b[31m, sector 1")})),
-              ElementsAre(failure("node", 1)));
+TEST(HostKernelLogTest, JudgesEachCase) {
+  expect_each({
+      {"counts lines within seconds as one incident",
+       judge(node({said_at(6900, "I/O error, dev sda, sector 1"),
+                   said_at(6904, "I/O error, dev sda, sector 2"),
+                   said_at(6908, "I/O error, dev sda, sector 3"),
+                   said_at(7100, "I/O error, dev sda, sector 4")})),
+       {failure("sda", 2)}},
+      {"ignores lines before the window",
+       judge(node({said_at(3599, "I/O error, dev sda, sector 1")})),
+       {kPass}},
+      {"warns of a class that the profile gives no outcome",
+       judge(node({said_at(7190, "mystery")})),
+       {warns("node", Remedy::none, {std::int64_t{1}, std::int64_t{0}, "incidents"})}},
+      {"lets the first pattern decide",
+       judge(node({said_at(7000, "I/O error, dev [7]: segfault at 0 ip 0 sp 0 error 4")})),
+       {kPass}},
+      {"shows the newest line as printable text",
+       judge(node({said_at(7190, "I/O error, dev sda\x1b[31m, sector 1")})),
+       {failure("node", 1)}},
+  });
 }
 
-TEST(HostKernelLogTest, IsUndecidedWhereLinesWereLost) {
-  Snapshot snapshot = node({});
-  snapshot.kernel_log->lost = 3;
-  EXPECT_THAT(judge(snapshot), ElementsAre(unknown()));
+TEST(HostKernelLogTest, IsUnknownIfPartOfTheLogIsMissing) {
+  for (const KernelLog& log :
+       {KernelLog{.lost = 3}, KernelLog{.truncated = true}, KernelLog{.unparsable = 1}}) {
+    Snapshot snapshot = node({});
+    snapshot.kernel_log = observed(log);
+    EXPECT_THAT(judge(snapshot), ElementsAre(unknown()));
+  }
 }
 
-TEST(HostKernelLogTest, IsUndecidedWhereReadingStoppedEarly) {
-  Snapshot snapshot = node({});
-  snapshot.kernel_log->truncated = true;
-  EXPECT_THAT(judge(snapshot), ElementsAre(unknown()));
-}
-
-TEST(HostKernelLogTest, IsUndecidedWhereLinesAreGarbled) {
-  Snapshot snapshot = node({});
-  snapshot.kernel_log->unparsable = 1;
-  EXPECT_THAT(judge(snapshot), ElementsAre(unknown()));
-}
-
-TEST(HostKernelLogTest, FailsByTheLinesItHasWhereOthersWereLost) {
+TEST(HostKernelLogTest, FailsByTheLinesItHasIfOthersWereLost) {
   Snapshot snapshot = node({said_at(7190, "I/O error, dev sda, sector 1")});
   snapshot.kernel_log->lost = 3;
   EXPECT_THAT(judge(snapshot), ElementsAre(failure("sda", 1)));
 }
 
-TEST(HostKernelLogTest, IsUndecidedWithoutTheTimeSinceBoot) {
+TEST(HostKernelLogTest, IsUnknownWithoutTheTimeSinceBoot) {
   Snapshot snapshot = node({});
   snapshot.identity->uptime_s = Fact<double>::unreadable("uptime: garbled");
   EXPECT_THAT(judge(snapshot), ElementsAre(unknown()));
@@ -260,7 +236,7 @@ TEST(HostKernelLogTest, NamesTheOldestLineInTheBuffer) {
   EXPECT_THAT(judge(snapshot), ElementsAre(passes()));
 }
 
-TEST(HostKernelLogTest, SpeaksOfTheWindowWhereTheOldestLineIsOlder) {
+TEST(HostKernelLogTest, NamesTheWindowIfTheOldestLineIsOlder) {
   Snapshot snapshot = node({});
   snapshot.kernel_log->first_sequence = 900'000;
   snapshot.kernel_log->first_us = 3'000'000'000;

@@ -24,44 +24,36 @@ Findings judge(std::string command_line, KernelLimits limits) {
 
 const Expected kPass{.device = "node", .outcome = Outcome::pass};
 
-TEST(HostKernelTest, PassesWithTheExpectedReleaseAndParameters) {
-  EXPECT_THAT(judge("root=/dev/sda1 iommu=pt",
-                    {.release = "6.8.*", .required = {"iommu=pt"}, .forbidden = {"nosmt"}}),
-              ElementsAre(kPass));
+TEST(HostKernelTest, JudgesEachCase) {
+  expect_each({
+      {"passes with the expected release and parameters",
+       judge("root=/dev/sda1 iommu=pt",
+             {.release = "6.8.*", .required = {"iommu=pt"}, .forbidden = {"nosmt"}}),
+       {kPass}},
+      {"warns of another release",
+       judge("", {.release = "5.15.*"}),
+       {warns("node", Remedy::fix_config, {"6.8.0-1015-azure", "5.15.*"})}},
+      {"warns of a missing parameter by name",
+       judge("iommu=ptx quiet", {.required = {"quiet", "iommu=pt"}}),
+       {warns("iommu=pt", Remedy::fix_config, {{}, "iommu=pt"})}},
+      {"warns of a forbidden parameter with its value",
+       judge("quiet mitigations=off", {.forbidden = {"mitigations=*"}}),
+       {warns("mitigations=*", Remedy::fix_config, {"mitigations=off"})}},
+      {"keeps quoted parameters together",
+       judge(R"(dyndbg="file a.c +p" quiet)",
+             {.required = {"dyndbg=file a.c +p", "quiet"}, .forbidden = {"+p"}}),
+       {kPass}},
+      {"takes dashes and underscores of names as the same",
+       judge("transparent-hugepage=a-b",
+             {.required = {"transparent_hugepage=a-b"}, .forbidden = {"transparent_hugepage=a_b"}}),
+       {kPass}},
+      {"ignores parameters for init",
+       judge("quiet -- iommu=pt", {.forbidden = {"iommu=pt"}}),
+       {kPass}},
+  });
 }
 
-TEST(HostKernelTest, WarnsOfAnotherRelease) {
-  EXPECT_THAT(judge("", {.release = "5.15.*"}),
-              ElementsAre(warns("node", Remedy::fix_config, {"6.8.0-1015-azure", "5.15.*"})));
-}
-
-TEST(HostKernelTest, WarnsOfAMissingParameterByName) {
-  EXPECT_THAT(judge("iommu=ptx quiet", {.required = {"quiet", "iommu=pt"}}),
-              ElementsAre(warns("iommu=pt", Remedy::fix_config, {{}, "iommu=pt"})));
-}
-
-TEST(HostKernelTest, WarnsOfAForbiddenParameterWithItsValue) {
-  EXPECT_THAT(judge("quiet mitigations=off", {.forbidden = {"mitigations=*"}}),
-              ElementsAre(warns("mitigations=*", Remedy::fix_config, {"mitigations=off"})));
-}
-
-TEST(HostKernelTest, KeepsQuotedParametersTogether) {
-  EXPECT_THAT(judge(R"(dyndbg="file a.c +p" quiet)",
-                    {.required = {"dyndbg=file a.c +p", "quiet"}, .forbidden = {"+p"}}),
-              ElementsAre(kPass));
-}
-
-TEST(HostKernelTest, TakesDashesAndUnderscoresOfNamesAsTheSame) {
-  EXPECT_THAT(judge("transparent-hugepage=a-b", {.required = {"transparent_hugepage=a-b"},
-                                                 .forbidden = {"transparent_hugepage=a_b"}}),
-              ElementsAre(kPass));
-}
-
-TEST(HostKernelTest, IgnoresParametersForInit) {
-  EXPECT_THAT(judge("quiet -- iommu=pt", {.forbidden = {"iommu=pt"}}), ElementsAre(kPass));
-}
-
-TEST(HostKernelTest, IsUndecidedWhereTheFactsCouldNotBeRead) {
+TEST(HostKernelTest, IsUnknownIfTheFactsCouldNotBeRead) {
   const Snapshot snapshot{
       .kernel =
           observed(Kernel{.release = Fact<std::string>::unreadable("osrelease: empty"),
@@ -80,58 +72,40 @@ Findings judge(Kernel kernel, SysctlLimits limits) {
              {.host = HostLimits{.sysctl = std::move(limits)}});
 }
 
-TEST(HostSysctlTest, PassesWithTheExpectedValues) {
-  EXPECT_THAT(judge({.sysctl = {{"kernel.numa_balancing", std::string("0")}},
-                     .transparent_hugepage = std::string("madvise")},
-                    {.values = {{"kernel.numa_balancing", "0"}},
-                     .transparent_hugepage = {HugePageMode::always, HugePageMode::madvise}}),
-              ElementsAre(passes()));
-}
-
-TEST(HostSysctlTest, WarnsOfAnotherValue) {
-  EXPECT_THAT(judge({.sysctl = {{"kernel.numa_balancing", std::string("1")}}},
-                    {.values = {{"kernel.numa_balancing", "0"}}}),
-              ElementsAre(warns("kernel.numa_balancing", Remedy::fix_config, {"1", "0"})));
-}
-
-TEST(HostSysctlTest, AcceptsEveryAlternative) {
-  EXPECT_THAT(judge({.sysctl = {{"vm.overcommit_memory", std::string("1")}}},
-                    {.values = {{"vm.overcommit_memory", "0 | 1"}}}),
-              ElementsAre(passes()));
-}
-
-TEST(HostSysctlTest, ComparesNumbersWithAnySeparator) {
-  EXPECT_THAT(judge({.sysctl = {{"net.ipv4.tcp_rmem", std::string("4096\t87380\t6291456")}}},
-                    {.values = {{"net.ipv4.tcp_rmem", "4096 87380 6291456"}}}),
-              ElementsAre(passes()));
-}
-
-TEST(HostSysctlTest, WarnsOfAnotherModeOfTransparentHugePages) {
-  EXPECT_THAT(
-      judge({.transparent_hugepage = std::string("never")},
-            {.transparent_hugepage = {HugePageMode::always, HugePageMode::madvise}}),
-      ElementsAre(warns("transparent_hugepage", Remedy::fix_config, {"never", "always|madvise"})));
-}
-
-TEST(HostSysctlTest, SkipsAKeyThatThisKernelDoesNotHave) {
-  EXPECT_THAT(
-      judge({.sysctl = {{"kernel.numa_balancing", Fact<std::string>::absent("no such file")},
-                        {"vm.zone_reclaim_mode", std::string("0")}}},
-            {.values = {{"kernel.numa_balancing", "0"}, {"vm.zone_reclaim_mode", "0"}}}),
-      ElementsAre(skips("kernel.numa_balancing"), passes()));
-}
-
-TEST(HostSysctlTest, SkipsIfTheKernelHasNoneOfTheKeys) {
-  EXPECT_THAT(judge({.transparent_hugepage = Fact<std::string>::absent("no such file")},
-                    {.transparent_hugepage = {HugePageMode::never}}),
-              ElementsAre(skips("transparent_hugepage")));
-}
-
-TEST(HostSysctlTest, IsUndecidedWhereAValueCouldNotBeReadOrWasNotLookedFor) {
-  EXPECT_THAT(
-      judge({.sysctl = {{"a.b", Fact<std::string>::unreadable("read a/b: Permission denied")}}},
-            {.values = {{"a.b", "0"}, {"c.d", "0"}}}),
-      ElementsAre(unknown("a.b"), unknown("c.d")));
+TEST(HostSysctlTest, JudgesEachCase) {
+  expect_each({
+      {"passes with the expected values",
+       judge({.sysctl = {{"kernel.numa_balancing", std::string("0")}},
+              .transparent_hugepage = std::string("madvise")},
+             {.values = {{"kernel.numa_balancing", "0"}},
+              .transparent_hugepage = {HugePageMode::always, HugePageMode::madvise}}),
+       {passes()}},
+      {"accepts every alternative",
+       judge({.sysctl = {{"vm.overcommit_memory", std::string("1")}}},
+             {.values = {{"vm.overcommit_memory", "0 | 1"}}}),
+       {passes()}},
+      {"compares numbers with any separator",
+       judge({.sysctl = {{"net.ipv4.tcp_rmem", std::string("4096\t87380\t6291456")}}},
+             {.values = {{"net.ipv4.tcp_rmem", "4096 87380 6291456"}}}),
+       {passes()}},
+      {"warns of another mode of transparent huge pages",
+       judge({.transparent_hugepage = std::string("never")},
+             {.transparent_hugepage = {HugePageMode::always, HugePageMode::madvise}}),
+       {warns("transparent_hugepage", Remedy::fix_config, {"never", "always|madvise"})}},
+      {"skips a key that this kernel does not have",
+       judge({.sysctl = {{"kernel.numa_balancing", Fact<std::string>::absent("no such file")},
+                         {"vm.zone_reclaim_mode", std::string("0")}}},
+             {.values = {{"kernel.numa_balancing", "0"}, {"vm.zone_reclaim_mode", "0"}}}),
+       {skips("kernel.numa_balancing"), passes()}},
+      {"skips if the kernel has none of the keys",
+       judge({.transparent_hugepage = Fact<std::string>::absent("no such file")},
+             {.transparent_hugepage = {HugePageMode::never}}),
+       {skips("transparent_hugepage")}},
+      {"is unknown if a value could not be read or was not looked for",
+       judge({.sysctl = {{"a.b", Fact<std::string>::unreadable("read a/b: Permission denied")}}},
+             {.values = {{"a.b", "0"}, {"c.d", "0"}}}),
+       {unknown("a.b"), unknown("c.d")}},
+  });
 }
 
 }  // namespace host_sysctl
@@ -146,26 +120,6 @@ Findings judge(Fact<std::vector<std::string>> modules, ModuleLimits limits) {
 
 const std::vector<std::string> kLoaded{"mlx5_ib", "nv_peer_mem", "nouveau"};
 
-TEST(HostModulesTest, PassesWithAnyAlternative) {
-  EXPECT_THAT(judge(kLoaded, {.required = {"mlx5_ib", "nvidia_peermem|nv_peer_mem"}}),
-              ElementsAre(passes()));
-}
-
-TEST(HostModulesTest, TakesDashesAndUnderscoresAsTheSame) {
-  EXPECT_THAT(judge(kLoaded, {.required = {"mlx5-ib"}}), ElementsAre(passes()));
-}
-
-TEST(HostModulesTest, FailsAMissingModuleWithItsAlternatives) {
-  EXPECT_THAT(judge(kLoaded, {.required = {"ib_umad", "gdrdrv|nvidia_peermem"}}),
-              ElementsAre(fails("ib_umad", Remedy::fix_config, {false, true}),
-                          fails("gdrdrv|nvidia_peermem", Remedy::fix_config, {false, true})));
-}
-
-TEST(HostModulesTest, FailsAForbiddenModule) {
-  EXPECT_THAT(judge(kLoaded, {.forbidden = {"nouveau"}}),
-              ElementsAre(fails("nouveau", Remedy::fix_config, {true, false})));
-}
-
 TEST(HostModulesTest, WarnsOfAForbiddenOneThatAnyUserCanHaveLoaded) {
   const std::vector<std::string> loaded{"sctp", "can_raw", "cannery"};
   EXPECT_THAT(judge(loaded, {.forbidden = {"sctp"}}),
@@ -174,11 +128,26 @@ TEST(HostModulesTest, WarnsOfAForbiddenOneThatAnyUserCanHaveLoaded) {
   EXPECT_EQ(judge(loaded, {.forbidden = {"cannery"}}).front().outcome, Outcome::fail);
 }
 
-TEST(HostModulesTest, IsUndecidedWithoutTheList) {
-  EXPECT_THAT(
-      judge(Fact<std::vector<std::string>>::unreadable("list sys/module: Permission denied"),
-            {.required = {"mlx5_ib"}}),
-      ElementsAre(unknown()));
+TEST(HostModulesTest, JudgesEachCase) {
+  expect_each({
+      {"passes with any alternative",
+       judge(kLoaded, {.required = {"mlx5_ib", "nvidia_peermem|nv_peer_mem"}}),
+       {passes()}},
+      {"takes dashes and underscores as the same",
+       judge(kLoaded, {.required = {"mlx5-ib"}}),
+       {passes()}},
+      {"fails a missing module with its alternatives",
+       judge(kLoaded, {.required = {"ib_umad", "gdrdrv|nvidia_peermem"}}),
+       {fails("ib_umad", Remedy::fix_config, {false, true}),
+        fails("gdrdrv|nvidia_peermem", Remedy::fix_config, {false, true})}},
+      {"fails a forbidden module",
+       judge(kLoaded, {.forbidden = {"nouveau"}}),
+       {fails("nouveau", Remedy::fix_config, {true, false})}},
+      {"is unknown without the list",
+       judge(Fact<std::vector<std::string>>::unreadable("list sys/module: Permission denied"),
+             {.required = {"mlx5_ib"}}),
+       {unknown()}},
+  });
 }
 
 }  // namespace host_modules
@@ -204,35 +173,21 @@ TEST(HostLimitsTest, PassesWithUnlimitedMemoryAndEnoughFiles) {
   EXPECT_THAT(judge(std::string("unlimited"), std::string("unlimited")), ElementsAre(kPass));
 }
 
-TEST(HostLimitsTest, FailsLimitedMemory) {
-  EXPECT_THAT(judge(std::string("8388608"), std::string("65536")),
-              ElementsAre(fails("locked memory", Remedy::fix_config,
-                                {std::int64_t{8388608}, "unlimited", "B"})));
-}
-
-TEST(HostLimitsTest, FailsTooFewOpenFiles) {
-  EXPECT_THAT(judge(std::string("unlimited"), std::string("1024")),
-              ElementsAre(fails("open files", Remedy::fix_config,
-                                {std::int64_t{1024}, std::int64_t{65536}, "files"})));
-}
-
-TEST(HostLimitsTest, OnlyWarnsWhereNothingStartsJobsAndTheLimitsAreItsOwn) {
-  EXPECT_THAT(judge(std::string("8388608"), std::string("1024"), kBoth, kOwnLimits),
-              ElementsAre(warns("locked memory", Remedy::fix_config,
-                                {std::int64_t{8388608}, "unlimited", "B"}),
-                          warns("open files", Remedy::fix_config,
-                                {std::int64_t{1024}, std::int64_t{65536}, "files"})));
-}
-
-TEST(HostLimitsTest, IgnoresFactsWithoutALimit) {
-  EXPECT_THAT(judge(std::string("65536"), std::string("4096"),
-                    {.host = HostLimits{.limits = {.open_files_min = 1024}}}),
-              ElementsAre(kPass));
-}
-
-TEST(HostLimitsTest, IsUndecidedWhereALimitCouldNotBeReadOrUnderstood) {
-  EXPECT_THAT(judge(Fact<std::string>::absent("no /proc/1234/limits"), std::string("many")),
-              ElementsAre(unknown("locked memory"), unknown("open files")));
+TEST(HostLimitsTest, JudgesEachCase) {
+  expect_each({
+      {"only warns if nothing starts jobs and the limits are its own",
+       judge(std::string("8388608"), std::string("1024"), kBoth, kOwnLimits),
+       {warns("locked memory", Remedy::fix_config, {std::int64_t{8388608}, "unlimited", "B"}),
+        warns("open files", Remedy::fix_config,
+              {std::int64_t{1024}, std::int64_t{65536}, "files"})}},
+      {"ignores facts without a limit",
+       judge(std::string("65536"), std::string("4096"),
+             {.host = HostLimits{.limits = {.open_files_min = 1024}}}),
+       {kPass}},
+      {"is unknown if a limit could not be read or understood",
+       judge(Fact<std::string>::absent("no /proc/1234/limits"), std::string("many")),
+       {unknown("locked memory"), unknown("open files")}},
+  });
 }
 
 TEST(HostLimitsTest, IsSkippedBelowAForeignRootThatHasNoSuchProcess) {
@@ -261,32 +216,19 @@ Findings judge(Fact<TimeSync> clock, Fact<std::string> source, const Profile& pr
       profile);
 }
 
-const TimeSync kGood{.synchronised = true, .estimated_error_s = 0.002};
-
-TEST(HostClockTest, PassesWhenSynchronised) {
-  EXPECT_THAT(judge(kGood, std::string("tsc")), ElementsAre(passes()));
-}
-
-TEST(HostClockTest, WarnsOnceOfAClockThatNothingKeepsRight) {
-  EXPECT_THAT(judge(TimeSync{.synchronised = false, .estimated_error_s = 16}, std::string("tsc")),
-              ElementsAre(warns("clock", Remedy::restart_service, {false, true})));
-}
-
-TEST(HostClockTest, WarnsOfALargeError) {
-  EXPECT_THAT(judge(TimeSync{.synchronised = true, .estimated_error_s = 0.25}, std::string("tsc")),
-              ElementsAre(warns("clock", Remedy::restart_service, {0.25, 0.1, "s"})));
-}
-
-TEST(HostClockTest, WarnsOfAnotherClocksource) {
-  EXPECT_THAT(judge(kGood, std::string("hpet")),
-              ElementsAre(warns("clocksource", Remedy::fix_config,
-                                {"hpet", "tsc or hyperv_clocksource_tsc_page"})));
-}
-
-TEST(HostClockTest, IsUnknownWithoutFactsOfTheKernel) {
-  EXPECT_THAT(judge(Fact<TimeSync>::unreadable("adjtimex: Operation not permitted"),
-                    Fact<std::string>::absent("no clocksource0")),
-              ElementsAre(unknown("clock"), unknown("clocksource")));
+TEST(HostClockTest, JudgesEachCase) {
+  expect_each({
+      {"warns once of a clock that nothing keeps right",
+       judge(TimeSync{.synchronised = false, .estimated_error_s = 16}, std::string("tsc")),
+       {warns("clock", Remedy::restart_service, {false, true})}},
+      {"warns of a large error",
+       judge(TimeSync{.synchronised = true, .estimated_error_s = 0.25}, std::string("tsc")),
+       {warns("clock", Remedy::restart_service, {0.25, 0.1, "s"})}},
+      {"is unknown without facts of the kernel",
+       judge(Fact<TimeSync>::unreadable("adjtimex: Operation not permitted"),
+             Fact<std::string>::absent("no clocksource0")),
+       {unknown("clock"), unknown("clocksource")}},
+  });
 }
 
 TEST(HostClockTest, SkipsTheStateOfTheClockBelowAForeignRoot) {

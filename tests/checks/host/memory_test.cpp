@@ -31,14 +31,6 @@ Findings judge(Fact<std::uint64_t> total, Cpu cpu = kTwoNodes,
              profile);
 }
 
-TEST(HostMemoryTest, PassesWithinTheBand) { EXPECT_THAT(judge(95 * kGib), ElementsAre(passes())); }
-
-TEST(HostMemoryTest, FailsBelowTheBand) {
-  EXPECT_THAT(judge(94 * kGib),
-              ElementsAre(fails("node", Remedy::reseat_or_replace,
-                                {std::int64_t{94 * kGib}, std::int64_t{100 * kGib}, "B"})));
-}
-
 TEST(HostMemoryTest, TheMemoryOfGpusIsNotTheProcessors) {
   Cpu with_gpus = kTwoNodes;
   with_gpus.numa_nodes->push_back({.id = 4, .cpus = std::string(), .memory_bytes = 180 * kGib});
@@ -47,45 +39,35 @@ TEST(HostMemoryTest, TheMemoryOfGpusIsNotTheProcessors) {
   EXPECT_EQ(judge(250 * kGib, with_gpus).front().outcome, Outcome::fail);
 }
 
-TEST(HostMemoryTest, FailsAboveTheBandAsAnotherKindOfNode) {
-  EXPECT_THAT(judge(106 * kGib),
-              ElementsAre(fails("node", Remedy::fix_config,
-                                {std::int64_t{106 * kGib}, std::int64_t{100 * kGib}, "B"})));
-}
-
-TEST(HostMemoryTest, FailsANumaNodeThatHasCpusAndNoMemory) {
-  Cpu cpu = kTwoNodes;
-  cpu.numa_nodes->at(1).memory_bytes = std::uint64_t{0};
-  EXPECT_THAT(judge(100 * kGib, cpu),
-              ElementsAre(fails("numa1", Remedy::reseat_or_replace, {std::int64_t{0}, {}, "B"})));
-}
-
 TEST(HostMemoryTest, AcceptsEmptyNumaNodesWithoutCpus) {
   Cpu cpu = kTwoNodes;
   cpu.numa_nodes->push_back({.id = 2, .cpus = std::string(), .memory_bytes = std::uint64_t{0}});
   EXPECT_THAT(judge(100 * kGib, cpu), ElementsAre(passes()));
 }
 
-TEST(HostMemoryTest, IsUndecidedWhereTheSizeCouldNotBeRead) {
-  EXPECT_THAT(judge(Fact<std::uint64_t>::unreadable("meminfo: no MemTotal")),
-              ElementsAre(unknown()));
-}
-
-TEST(HostMemoryTest, IsUndecidedWhereTheMemoryOfANumaNodeCouldNotBeRead) {
+TEST(HostMemoryTest, IsUnknownIfTheMemoryOfANumaNodeCouldNotBeRead) {
   Cpu cpu = kTwoNodes;
   cpu.numa_nodes->at(0).memory_bytes = Fact<std::uint64_t>::unreadable("node0/meminfo: empty");
   EXPECT_THAT(judge(100 * kGib, cpu), ElementsAre(unknown("numa0")));
 }
 
-TEST(HostMemoryTest, JudgesNumaNodesWithoutAnExpectedSize) {
-  EXPECT_THAT(judge(94 * kGib, kTwoNodes, {}), ElementsAre(passes()));
-}
-
-TEST(HostMemoryTest, IsUndecidedWhereThereIsNothingToLookAt) {
-  EXPECT_THAT(
-      judge(94 * kGib,
-            {.numa_nodes = Fact<std::vector<NumaNode>>::absent("no /sys/devices/system/node")}, {}),
-      ElementsAre(unknown()));
+TEST(HostMemoryTest, JudgesEachCase) {
+  expect_each({
+      {"passes within the band", judge(95 * kGib), {passes()}},
+      {"fails above the band as another kind of node",
+       judge(106 * kGib),
+       {fails("node", Remedy::fix_config,
+              {std::int64_t{106 * kGib}, std::int64_t{100 * kGib}, "B"})}},
+      {"is unknown if the size could not be read",
+       judge(Fact<std::uint64_t>::unreadable("meminfo: no MemTotal")),
+       {unknown()}},
+      {"judges NUMA nodes without an expected size", judge(94 * kGib, kTwoNodes, {}), {passes()}},
+      {"is unknown if there is nothing to look at",
+       judge(94 * kGib,
+             {.numa_nodes = Fact<std::vector<NumaNode>>::absent("no /sys/devices/system/node")},
+             {}),
+       {unknown()}},
+  });
 }
 
 }  // namespace host_memory
@@ -105,12 +87,7 @@ TEST(HostMemoryAvailableTest, PassesAtTheLimit) {
               ElementsAre(passes()));
 }
 
-TEST(HostMemoryAvailableTest, WarnsBelowTheLimit) {
-  EXPECT_THAT(judge({.total_bytes = 100 * kGib, .available_bytes = 4 * kGib}),
-              ElementsAre(warns("node", Remedy::watch, {4.0, 5.0, "%"})));
-}
-
-TEST(HostMemoryAvailableTest, IsUndecidedWhereEitherNumberIsMissing) {
+TEST(HostMemoryAvailableTest, IsUnknownIfEitherNumberIsMissing) {
   EXPECT_THAT(
       judge({.total_bytes = 100 * kGib,
              .available_bytes = Fact<std::uint64_t>::unreadable("meminfo: no MemAvailable")}),
@@ -137,29 +114,18 @@ Findings judge(Fact<std::uint64_t> total, Limit<Bytes> expected) {
              {.host = HostLimits{.swap = {.total = expected}}});
 }
 
-TEST(HostSwapTest, PassesWithoutSwapWhereNoneIsExpected) {
-  EXPECT_THAT(judge(std::uint64_t{0}, Bytes{0}), ElementsAre(passes()));
-}
-
-TEST(HostSwapTest, WarnsOfSwapWhereNoneIsExpected) {
-  EXPECT_THAT(judge(2 * kGib, Bytes{0}),
-              ElementsAre(warns("node", Remedy::fix_config,
-                                {std::int64_t{2 * kGib}, std::int64_t{0}, "B"})));
-}
-
-TEST(HostSwapTest, WarnsOfMissingSwap) {
-  EXPECT_THAT(judge(std::uint64_t{0}, Bytes{2.0 * kGib}),
-              ElementsAre(warns("node", Remedy::fix_config,
-                                {std::int64_t{0}, std::int64_t{2 * kGib}, "B"})));
-}
-
-TEST(HostSwapTest, ForgivesThePageThatTheHeaderTakes) {
-  EXPECT_THAT(judge(2 * kGib - 4096, Bytes{2.0 * kGib}), ElementsAre(passes()));
-}
-
-TEST(HostSwapTest, IsUndecidedWhereTheSizeCouldNotBeRead) {
-  EXPECT_THAT(judge(Fact<std::uint64_t>::unreadable("meminfo: no SwapTotal"), Bytes{0}),
-              ElementsAre(unknown()));
+TEST(HostSwapTest, JudgesEachCase) {
+  expect_each({
+      {"warns of missing swap",
+       judge(std::uint64_t{0}, Bytes{2.0 * kGib}),
+       {warns("node", Remedy::fix_config, {std::int64_t{0}, std::int64_t{2 * kGib}, "B"})}},
+      {"forgives the page that the header takes",
+       judge(2 * kGib - 4096, Bytes{2.0 * kGib}),
+       {passes()}},
+      {"is unknown if the size could not be read",
+       judge(Fact<std::uint64_t>::unreadable("meminfo: no SwapTotal"), Bytes{0}),
+       {unknown()}},
+  });
 }
 
 }  // namespace host_swap
@@ -178,42 +144,30 @@ std::vector<HugePages> pages_of_2_mib(std::uint64_t total, std::uint64_t free) {
   return {{.size_kib = 2048, .total = total, .free = free}};
 }
 
-TEST(HostHugepagesTest, PassesWithTheExpectedPages) {
-  EXPECT_THAT(judge(pages_of_2_mib(512, 500), {{.size = kTwoMib, .count = 512, .free = 500}}),
-              ElementsAre(passes()));
-}
-
-TEST(HostHugepagesTest, WarnsOfAnotherNumberOfPages) {
-  EXPECT_THAT(judge(pages_of_2_mib(511, 511), {{.size = kTwoMib, .count = 512, .free = 512}}),
-              ElementsAre(warns("hugepages-2048kB", Remedy::fix_config,
-                                {std::int64_t{511}, std::int64_t{512}, "pages"})));
-}
-
-TEST(HostHugepagesTest, WarnsOfPagesThatAreNotFree) {
-  EXPECT_THAT(judge(pages_of_2_mib(512, 1), {{.size = kTwoMib, .free = 500}}),
-              ElementsAre(warns("hugepages-2048kB", Remedy::fix_config,
-                                {std::int64_t{1}, std::int64_t{500}, "pages"})));
-}
-
-TEST(HostHugepagesTest, WarnsOfASizeThatTheKernelDoesNotOffer) {
-  EXPECT_THAT(judge(pages_of_2_mib(0, 0), {{.size = Bytes{1024.0 * 1024 * 1024}, .count = 16}}),
-              ElementsAre(warns("hugepages-1048576kB", Remedy::fix_config,
-                                {std::int64_t{0}, std::int64_t{16}, "pages"})));
-}
-
-TEST(HostHugepagesTest, IsUndecidedWhereTheNumberCouldNotBeRead) {
-  EXPECT_THAT(
-      judge(
-          std::vector<HugePages>{
-              {.size_kib = 2048, .total = Fact<std::uint64_t>::unreadable("nr_hugepages: empty")}},
-          {{.size = kTwoMib, .count = 512}}),
-      ElementsAre(unknown("hugepages-2048kB")));
-}
-
-TEST(HostHugepagesTest, IsUndecidedWhereNothingIsKnown) {
-  EXPECT_THAT(judge(Fact<std::vector<HugePages>>::absent("no hugepages directory"),
-                    {{.size = kTwoMib, .count = 512}}),
-              ElementsAre(unknown()));
+TEST(HostHugepagesTest, JudgesEachCase) {
+  expect_each({
+      {"passes with the expected pages",
+       judge(pages_of_2_mib(512, 500), {{.size = kTwoMib, .count = 512, .free = 500}}),
+       {passes()}},
+      {"warns of pages that are not free",
+       judge(pages_of_2_mib(512, 1), {{.size = kTwoMib, .free = 500}}),
+       {warns("hugepages-2048kB", Remedy::fix_config,
+              {std::int64_t{1}, std::int64_t{500}, "pages"})}},
+      {"warns of a size that the kernel does not offer",
+       judge(pages_of_2_mib(0, 0), {{.size = Bytes{1024.0 * 1024 * 1024}, .count = 16}}),
+       {warns("hugepages-1048576kB", Remedy::fix_config,
+              {std::int64_t{0}, std::int64_t{16}, "pages"})}},
+      {"is unknown if the number could not be read",
+       judge(
+           std::vector<HugePages>{
+               {.size_kib = 2048, .total = Fact<std::uint64_t>::unreadable("nr_hugepages: empty")}},
+           {{.size = kTwoMib, .count = 512}}),
+       {unknown("hugepages-2048kB")}},
+      {"is unknown if nothing is known",
+       judge(Fact<std::vector<HugePages>>::absent("no hugepages directory"),
+             {{.size = kTwoMib, .count = 512}}),
+       {unknown()}},
+  });
 }
 
 }  // namespace host_hugepages

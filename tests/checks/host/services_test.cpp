@@ -30,19 +30,6 @@ Expected failure(std::string unit, std::string seen, std::string limit, Remedy r
           .remedy = remedy};
 }
 
-TEST(HostServicesTest, PassesWithNamesWithAndWithoutTheirSuffix) {
-  EXPECT_THAT(
-      judge(active({"chrony.service", "munge.service", "dbus.socket"}),
-            {.active = {"munge", "chrony.service", "dbus.socket"}, .inactive = {"apt-daily"}}),
-      ElementsAre(passes()));
-}
-
-TEST(HostServicesTest, FailsAServiceThatIsNotActive) {
-  EXPECT_THAT(judge(active({"chrony.service"}), {.active = {"nvidia-fabricmanager"}}),
-              ElementsAre(failure("nvidia-fabricmanager.service", "inactive", "active",
-                                  Remedy::restart_service)));
-}
-
 TEST(HostServicesTest, ReportsFailedServices) {
   Services services = active({});
   services.failed = std::vector<std::string>{"munge.service"};
@@ -50,19 +37,23 @@ TEST(HostServicesTest, ReportsFailedServices) {
               ElementsAre(failure("munge.service", "failed", "active", Remedy::restart_service)));
 }
 
-TEST(HostServicesTest, FailsEveryServiceThatMustNotBeActive) {
-  EXPECT_THAT(
-      judge(active({"apt-daily.timer", "apt-daily-upgrade.timer", "munge.service"}),
-            {.inactive = {"apt-daily*.timer"}}),
-      ElementsAre(failure("apt-daily.timer", "active", "inactive", Remedy::fix_config),
-                  failure("apt-daily-upgrade.timer", "active", "inactive", Remedy::fix_config)));
-}
-
-TEST(HostServicesTest, IsUndecidedWithoutTheListOfUnits) {
-  EXPECT_THAT(judge({.active = Fact<std::vector<std::string>>::unreadable(
-                         "list system.slice: Permission denied")},
-                    {.active = {"munge"}}),
-              ElementsAre(unknown()));
+TEST(HostServicesTest, JudgesEachCase) {
+  expect_each({
+      {"passes with names with and without their suffix",
+       judge(active({"chrony.service", "munge.service", "dbus.socket"}),
+             {.active = {"munge", "chrony.service", "dbus.socket"}, .inactive = {"apt-daily"}}),
+       {passes()}},
+      {"fails every service that must not be active",
+       judge(active({"apt-daily.timer", "apt-daily-upgrade.timer", "munge.service"}),
+             {.inactive = {"apt-daily*.timer"}}),
+       {failure("apt-daily.timer", "active", "inactive", Remedy::fix_config),
+        failure("apt-daily-upgrade.timer", "active", "inactive", Remedy::fix_config)}},
+      {"is unknown without the list of units",
+       judge({.active = Fact<std::vector<std::string>>::unreadable(
+                  "list system.slice: Permission denied")},
+             {.active = {"munge"}}),
+       {unknown()}},
+  });
 }
 
 }  // namespace host_services
@@ -83,28 +74,22 @@ Expected warning(std::string path, std::string seen, std::string limit) {
           .remedy = Remedy::fix_config};
 }
 
-TEST(HostProgramsTest, PassesWithEverythingInPlace) {
-  EXPECT_THAT(judge({{.path = "/usr/bin/enroot", .exists = true, .executable = true},
-                     {.path = "/etc/topo.xml", .exists = true}},
-                    {.executable = {"/usr/bin/enroot"}, .present = {"/etc/topo.xml"}}),
-              ElementsAre(passes()));
-}
-
-TEST(HostProgramsTest, WarnsAboutMissingFiles) {
-  EXPECT_THAT(judge({{.path = "/usr/bin/enroot"}, {.path = "/etc/topo.xml"}},
-                    {.executable = {"/usr/bin/enroot"}, .present = {"/etc/topo.xml"}}),
-              ElementsAre(warning("/usr/bin/enroot", "missing", "executable"),
-                          warning("/etc/topo.xml", "missing", "present")));
-}
-
-TEST(HostProgramsTest, WarnsOfAProgramThatCannotBeExecuted) {
-  EXPECT_THAT(
-      judge({{.path = "/usr/bin/enroot", .exists = true}}, {.executable = {"/usr/bin/enroot"}}),
-      ElementsAre(warning("/usr/bin/enroot", "not executable", "executable")));
-}
-
-TEST(HostProgramsTest, IsUnknownForFilesMissingFromTheSnapshot) {
-  EXPECT_THAT(judge({}, {.present = {"/etc/topo.xml"}}), ElementsAre(unknown("/etc/topo.xml")));
+TEST(HostProgramsTest, JudgesEachCase) {
+  expect_each({
+      {"passes with everything in place",
+       judge({{.path = "/usr/bin/enroot", .exists = true, .executable = true},
+              {.path = "/etc/topo.xml", .exists = true}},
+             {.executable = {"/usr/bin/enroot"}, .present = {"/etc/topo.xml"}}),
+       {passes()}},
+      {"warns about missing files",
+       judge({{.path = "/usr/bin/enroot"}, {.path = "/etc/topo.xml"}},
+             {.executable = {"/usr/bin/enroot"}, .present = {"/etc/topo.xml"}}),
+       {warning("/usr/bin/enroot", "missing", "executable"),
+        warning("/etc/topo.xml", "missing", "present")}},
+      {"is unknown for files missing from the snapshot",
+       judge({}, {.present = {"/etc/topo.xml"}}),
+       {unknown("/etc/topo.xml")}},
+  });
 }
 
 }  // namespace host_programs
@@ -136,32 +121,13 @@ Expected warning(std::string seen, std::string limit) {
           .remedy = Remedy::fix_config};
 }
 
-TEST(HostContainerStorageTest, PassesWithRoom) {
-  EXPECT_THAT(judge({directory(100)}), ElementsAre(passes()));
-}
-
-TEST(HostContainerStorageTest, WarnsOfTooLittleRoom) {
-  EXPECT_THAT(judge({directory(99)}),
-              ElementsAre(warns(kPath, Remedy::fix_config,
-                                {std::int64_t{99 * kGib}, std::int64_t{100 * kGib}, "B"})));
-}
-
-TEST(HostContainerStorageTest, WarnsOfAMissingDirectory) {
-  EXPECT_THAT(judge({{.path = kPath}}), ElementsAre(warning("missing", "directory")));
-}
-
-TEST(HostContainerStorageTest, WarnsOfAFileInItsPlace) {
-  EXPECT_THAT(judge({{.path = kPath, .exists = true, .writable = true}}),
-              ElementsAre(warning("not a directory", "directory")));
-}
-
 TEST(HostContainerStorageTest, WarnsOfADirectoryThatCannotBeWritten) {
   FileFact file = directory(500);
   file.writable = false;
   EXPECT_THAT(judge({file}), ElementsAre(warning("not writable", "writable")));
 }
 
-TEST(HostContainerStorageTest, IsUndecidedWhereTheFactsAreMissing) {
+TEST(HostContainerStorageTest, IsUnknownIfTheFactsAreMissing) {
   FileFact file = directory(500);
   file.space = Fact<Space>::unreadable("statfs: Input/output error");
   EXPECT_THAT(judge({file}), ElementsAre(unknown(kPath)));
@@ -170,8 +136,18 @@ TEST(HostContainerStorageTest, IsUndecidedWhereTheFactsAreMissing) {
   EXPECT_THAT(judge({}), ElementsAre(unknown(kPath)));
 }
 
-TEST(HostContainerStorageTest, JudgesNoRoomWithoutALimit) {
-  EXPECT_THAT(judge({directory(0)}, {}), ElementsAre(passes()));
+TEST(HostContainerStorageTest, JudgesEachCase) {
+  expect_each({
+      {"passes with room", judge({directory(100)}), {passes()}},
+      {"warns of too little room",
+       judge({directory(99)}),
+       {warns(kPath, Remedy::fix_config,
+              {std::int64_t{99 * kGib}, std::int64_t{100 * kGib}, "B"})}},
+      {"warns of a file in its place",
+       judge({{.path = kPath, .exists = true, .writable = true}}),
+       {warning("not a directory", "directory")}},
+      {"judges no room without a limit", judge({directory(0)}, {}), {passes()}},
+  });
 }
 
 }  // namespace host_container_storage
@@ -252,7 +228,7 @@ TEST(HostEthernetTest, IsUnknownForAMissingSpeed) {
   EXPECT_THAT(judge({eth0}, {kHundred}), ElementsAre(unknown("eth0")));
 }
 
-TEST(HostEthernetTest, IsUndecidedWhereNeitherStateCouldBeRead) {
+TEST(HostEthernetTest, IsUnknownIfNeitherStateCouldBeRead) {
   Interface eth0 = kUp;
   eth0.operstate = Fact<std::string>::unreadable("operstate: empty");
   eth0.carrier = Fact<bool>::unreadable("carrier: Invalid argument");

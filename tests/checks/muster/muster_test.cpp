@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // muster's own probes and state judged on literal nodes.
-#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -24,9 +23,7 @@ Profile fatal_mounts() {
   return profile;
 }
 
-Findings judged(const Snapshot& snapshot) {
-  return ask(checks::muster_probes::check, snapshot, fatal_mounts());
-}
+constexpr AskedCheck judged{checks::muster_probes::check, fatal_mounts};
 
 Expected hung(const char* probe, Remedy remedy) {
   return {.device = probe,
@@ -96,7 +93,7 @@ TEST(MusterProbesTest, ADriverOfGpusThatHangsHasItsCode) {
   }
 }
 
-TEST(MusterProbesTest, AdvisesARebootOnlyWhereADriverMayHang) {
+TEST(MusterProbesTest, AdvisesARebootOnlyIfADriverMayHang) {
   Snapshot snapshot;
   snapshot.cpu = {.status = Status::timeout, .reason = "no answer within 5 s"};
   snapshot.disks = {.status = Status::timeout, .reason = "no answer within 5 s"};
@@ -116,15 +113,14 @@ Findings judged(Earlier earlier) {
   return ask(checks::muster_state::check, snapshot, Profile{});
 }
 
-TEST(MusterStateTest, SkipsWithTheReasonWhenTheStateWasPutAside) {
-  EXPECT_THAT(judged({.note = "state.json is not a state file; put aside as state.json.bad"}),
-              ElementsAre(skips()));
-}
-
-TEST(MusterStateTest, SkipsTheFirstRunOfABoot) { EXPECT_THAT(judged({}), ElementsAre(skips())); }
-
-TEST(MusterStateTest, PassesOnceThereIsAnEarlierRun) {
-  EXPECT_THAT(judged({.last_uptime_s = 12}), ElementsAre(passes()));
+TEST(MusterStateTest, JudgesEachCase) {
+  expect_each({
+      {"skips with the reason when the state was put aside",
+       judged({.note = "state.json is not a state file; put aside as state.json.bad"}),
+       {skips()}},
+      {"skips the first run of a boot", judged({}), {skips()}},
+      {"passes once there is an earlier run", judged({.last_uptime_s = 12}), {passes()}},
+  });
 }
 
 }  // namespace muster_state

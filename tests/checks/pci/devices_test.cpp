@@ -12,18 +12,6 @@ Findings judged(const Snapshot& snapshot, const Profile& profile) {
   return ask(checks::pci_devices::check, snapshot, profile);
 }
 
-TEST(PciDevicesTest, PassesWhenAllAreThereAndAnswer) {
-  EXPECT_THAT(judged(small_node(), one_gpu_and_hca()), ElementsAre(passes()));
-}
-
-TEST(PciDevicesTest, NamesTheMissingDeviceWhereTheProfileKnowsItsAddress) {
-  auto profile = one_gpu_and_hca();
-  profile.gpu->present.count = 2;
-  profile.topo->numa.gpu = {{"0000:02:00.0", 0}, {"0000:12:00.0", 1}};
-  EXPECT_THAT(judged(small_node(), profile),
-              ElementsAre(fails("0000:12:00.0", Remedy::reseat_or_replace, {1, 2}, "NHC2009")));
-}
-
 TEST(PciDevicesTest, CountsMissingDevicesWithoutAddresses) {
   auto profile = one_gpu_and_hca();
   profile.ib->present.count = 8;
@@ -34,13 +22,6 @@ TEST(PciDevicesTest, CountsMissingDevicesWithoutAddresses) {
                           fails("node", Remedy::report_to_provider, {1, 8}, "NHC2002")));
 }
 
-TEST(PciDevicesTest, FailsADeviceThatReadsAllOnes) {
-  auto node = small_node();
-  node.pci.facts.devices[kGpu].responding = false;
-  EXPECT_THAT(judged(node, one_gpu_and_hca()),
-              ElementsAre(fails("0000:02:00.0", Remedy::reboot, {false, true}, "NHC2013")));
-}
-
 TEST(PciDevicesTest, ADeviceThatCannotBeAskedIsUnknown) {
   auto node = small_node();
   node.pci.facts.devices[kHca].responding =
@@ -48,13 +29,13 @@ TEST(PciDevicesTest, ADeviceThatCannotBeAskedIsUnknown) {
   EXPECT_THAT(judged(node, one_gpu_and_hca()), ElementsAre(unknown("0000:03:00.0")));
 }
 
-TEST(PciDevicesTest, SkipsWhereNothingIsExpectedAndNothingIsThere) {
+TEST(PciDevicesTest, SkipsIfNothingIsExpectedAndNothingIsThere) {
   auto node = small_node();
   node.pci.facts.devices.clear();
   EXPECT_THAT(judged(node, Profile{}), ElementsAre(skips()));
 }
 
-TEST(PciDevicesTest, WithoutABusItIsUnknownOnlyWhereSomethingIsExpected) {
+TEST(PciDevicesTest, WithoutABusItIsUnknownOnlyIfSomethingIsExpected) {
   Snapshot snapshot;
   snapshot.pci.reason = "list /sys/bus/pci/devices: No such file or directory";
   EXPECT_EQ(judged(snapshot, one_gpu_and_hca()).front().outcome, Outcome::unknown);
@@ -92,15 +73,6 @@ const std::string kGpuAddress = "0000:02:00.0";
 
 Expected not_in_nvml(Remedy remedy = Remedy::reboot, std::string code = "NHC2013") {
   return fails(kGpuAddress, remedy, {false, true}, std::move(code));
-}
-
-TEST(PciDevicesWithNvmlTest, PassesWhereBusAndNvmlAgree) {
-  EXPECT_EQ(judged(with_nvml({listed(0, kGpuAddress)}), one_gpu_and_hca()).front().outcome,
-            Outcome::pass);
-}
-
-TEST(PciDevicesWithNvmlTest, AGpuOfTheBusThatNvmlDoesNotListFellOff) {
-  EXPECT_THAT(judged(with_nvml({}), one_gpu_and_hca()), ElementsAre(not_in_nvml()));
 }
 
 TEST(PciDevicesWithNvmlTest, AGpuWithoutTheDriverIsAConfigurationFault) {
@@ -211,12 +183,6 @@ TEST(PciDevicesWithNvmlTest, AGpuThatIsGoneForBothIsTheBussFinding) {
               ElementsAre(::testing::Field(&Finding::check, "pci.devices")));
 }
 
-TEST(PciDevicesWithNvmlTest, AGpuThatOnlyNvmlMissesIsTheBussFinding) {
-  EXPECT_THAT(failures(with_nvml({}), one_gpu_and_hca()),
-              ElementsAre(AllOf(::testing::Field(&Finding::check, "pci.devices"),
-                                ::testing::Field(&Finding::device, kGpuAddress))));
-}
-
 TEST(PciDevicesWithNvmlTest, AGpuThatReadsAllOnesAndIsNotInNvmlIsOneFinding) {
   Snapshot node = with_nvml({});
   node.pci->devices[kGpu].responding = false;
@@ -230,7 +196,7 @@ TEST(PciDevicesWithNvmlTest, AGpuThatReadsAllOnesAndIsNotInNvmlIsOneFinding) {
                                    .category = "Resource.Hpc.Unhealthy.XID79FallenOffBus"}));
 }
 
-TEST(PciDevicesWithNvmlTest, ASilentGpuIsStillFoundWhereGpuPresentIsNotAsked) {
+TEST(PciDevicesWithNvmlTest, ASilentGpuIsStillFoundIfGpuPresentIsNotAsked) {
   Gpu lost = listed(0, kGpuAddress);
   lost.lost = "nvmlDeviceGetName: GPU is lost (15)";
   Snapshot node = with_nvml({lost});

@@ -76,12 +76,6 @@ const std::vector<KernelRecord> kAerIncident{
             "type=Transaction Layer, (Requester ID)"),
     said_at(7001.0, "pcieport 0000:11:00.0: AER: device recovery failed")};
 
-TEST(KernelFaultsTest, MakesOneFaultOfAnErrorAndOfThePortsThatReportIt) {
-  EXPECT_THAT(judged(node(kAerIncident)),
-              ElementsAre("fail 0000:12:00.0 pcie_fatal: 1 incident (2 lines); with it "
-                          "pcie_recovery (1 line)"));
-}
-
 TEST(KernelFaultsTest, LeavesAPortThatFailsAtAnotherTimeItsOwnFault) {
   auto records = kAerIncident;
   records[2].time_us += 60'000'000;
@@ -109,14 +103,6 @@ TEST(KernelFaultsTest, IsNamedByTheClassThatFails) {
                           "(1 line)"));
 }
 
-TEST(KernelFaultsTest, MakesOneFaultOfAMachineCheckAndTheMemoryItLost) {
-  EXPECT_THAT(
-      judged(node({said_at(7000, "mce: [Hardware Error]: CPU 1: Machine Check: 0 Bank 7: be00"),
-                   said_at(7002, "Memory failure: 0x1234: recovery action: Recovered")})),
-      ElementsAre("fail node memory_uncorrected: once; with it machine_check "
-                  "(1 line)"));
-}
-
 TEST(KernelFaultsTest, LeavesAMachineCheckAtAnotherTimeItsOwnFault) {
   EXPECT_THAT(
       judged(node({said_at(6000, "mce: [Hardware Error]: CPU 1: Machine Check: 0 Bank 7: be00"),
@@ -124,16 +110,6 @@ TEST(KernelFaultsTest, LeavesAMachineCheckAtAnotherTimeItsOwnFault) {
                    said_at(7000, "Memory failure: 0x1234: recovery action: Recovered")})),
       ElementsAre("fail node machine_check: 2 incidents (2 lines)",
                   "fail node memory_uncorrected: once"));
-}
-
-TEST(KernelFaultsTest, MakesOneFaultOfADeadDiskItsPartitionsAndFileSystems) {
-  EXPECT_THAT(judged(node({said_at(6900, "nvme nvme6: I/O 7 QID 3 timeout, aborting"),
-                           said_at(6930, "nvme nvme6: Device not ready; aborting reset"),
-                           said_at(6931, "I/O error, dev nvme6n1, sector 1"),
-                           said_at(6932, "I/O error, dev nvme6n1p1, sector 1"),
-                           said_at(6990, "EXT4-fs error (device nvme6n1p1): ext4_lookup:1")})),
-              ElementsAre("fail nvme6 nvme_down: once; with it filesystem (1 line), "
-                          "io_error (2 lines), nvme_timeout (1 line)"));
 }
 
 std::vector<SeenBy> who_else(const Snapshot& snapshot) {

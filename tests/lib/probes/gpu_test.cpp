@@ -6,12 +6,10 @@
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 
-#include <chrono>
 #include <cstdlib>
 #include <filesystem>
 #include <string>
 #include <string_view>
-#include <utility>
 
 #include "lib/probes/attributes.hpp"
 #include "lib/probes/gpu/caller.hpp"

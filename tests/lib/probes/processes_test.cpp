@@ -3,8 +3,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <algorithm>
-
 #include "lib/probes/probes.hpp"
 #include "tests/lib/probes/host_tree.hpp"
 

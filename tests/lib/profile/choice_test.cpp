@@ -141,8 +141,8 @@ TEST(ChoiceTest, DoesNotReportUnobservedHardwareAsMissing) {
   const auto choice = choice_for({});
   EXPECT_EQ(choice.profile.name, "generic");
   EXPECT_THAT(choice.evidence,
-              ElementsAre("chassis asset tag not known", "maker not known", "GPUs not known",
-                          "InfiniBand HCAs not known", "cores not known, memory not known",
+              ElementsAre("chassis asset tag unknown", "maker unknown", "GPUs unknown",
+                          "InfiniBand HCAs unknown", "cores unknown, memory unknown",
                           MatchesRegex("too little is known to tell whether it is .* profiles")));
 }
 

@@ -291,7 +291,7 @@ TEST_F(RecogniseTest, UnknownFactsNeitherMatchNorExclude) {
   EXPECT_EQ(result.profile, "generic");
   EXPECT_THAT(result.evidence,
               ElementsAre("chassis asset tag says Azure", "8 x 10de:2330",
-                          "InfiniBand HCAs not known", "96 cores, 1.826 TiB",
+                          "InfiniBand HCAs unknown", "96 cores, 1.826 TiB",
                           "too little is known to tell whether it is nd96is_h100_v5, "
                           "nd96isr_h100_v5"));
 }
@@ -303,7 +303,7 @@ TEST_F(RecogniseTest, ReportsProfilesThatMayFit) {
   const auto result = of(node);
   EXPECT_EQ(result.profile, "our_dgx");
   EXPECT_THAT(result.evidence,
-              ElementsAre("chassis asset tag not known", "made by Microsoft Corporation",
+              ElementsAre("chassis asset tag unknown", "made by Microsoft Corporation",
                           "8 x 10de:2330", "8 InfiniBand HCAs", "96 cores, 1.826 TiB",
                           "too little is known to tell whether it is rather nd96isr_h100_v5"));
 }

@@ -241,7 +241,7 @@ TEST(ShippedProfilesTest, GpusAreIdleAroundJobs) {
   }
 }
 
-TEST(ShippedProfilesTest, PeersAreExpectedOnlyWhereLinksJoinAllGpus) {
+TEST(ShippedProfilesTest, PeersAreExpectedOnlyIfLinksJoinAllGpus) {
   for (const auto* name : {"nd96asr_v4", "nd96isr_h100_v5", "nc80adis_h100_v5"}) {
     EXPECT_THAT(profile(name).gpu->p2p.expected, Optional(true)) << name;
   }

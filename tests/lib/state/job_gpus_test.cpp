@@ -119,7 +119,7 @@ TEST(JobGpusOfAllTest, AreNotAllIfOneIsLost) {
   EXPECT_EQ(held(fewer), (std::vector{kNo, kYes, kYes}));
 }
 
-TEST(JobGpusInAnotherOrderTest, AreCertainWhereFilesAndAddressesAgree) {
+TEST(JobGpusInAnotherOrderTest, AreCertainIfFilesAndAddressesAgree) {
   Snapshot node = four_gpus({{"SLURM_JOB_ID", "1"}, {"SLURM_JOB_GPUS", "0,1"}});
   node.nvml->gpus[1].minor = 2U;
   node.nvml->gpus[2].minor = 1U;
@@ -142,7 +142,7 @@ TEST(JobGpusWithoutEnvironmentTest, AreUncertain) {
   Snapshot node = four_gpus({});
   node.environment = {.status = Status::timeout, .reason = "no answer within 2 s"};
   EXPECT_EQ(held(node), (std::vector{kPerhaps, kPerhaps, kPerhaps, kPerhaps}));
-  EXPECT_EQ(find_job_gpus(node).doubt, "the environment is not known: no answer within 2 s");
+  EXPECT_EQ(find_job_gpus(node).doubt, "the environment is unknown: no answer within 2 s");
 }
 
 TEST(JobGpusDoubtTest, QuotesTheVariable) {
