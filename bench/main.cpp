@@ -36,7 +36,7 @@ static_assert(std::ranges::equal(kSubcommands, bench::kSubcommands, {}, &Subcomm
 int run(std::span<const char* const> arguments) {
   bench::RunInput input{.console = muster::make_console(),
                         .variables = muster::environment(),
-                        .asked = bench::common_words(arguments)};
+                        .command_line = bench::common_words(arguments)};
   muster::follow_launcher(input.console, input.variables);
   const std::string_view first = arguments.empty() ? "" : arguments.front();
   const auto* const named = std::ranges::find(kSubcommands, first, &Subcommand::name);

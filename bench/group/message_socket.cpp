@@ -82,9 +82,9 @@ std::optional<Message> MessageSocket::next() {
 }
 
 void MessageSocket::finish() {
-  constexpr std::size_t kMost = 64UL * 1024;
+  constexpr std::size_t kMax = 64UL * 1024;
   ::shutdown(socket_.get(), SHUT_WR);
-  std::array<char, kMost> discarded;
+  std::array<char, kMax> discarded;
   [[maybe_unused]] const auto count =
       ::recv(socket_.get(), discarded.data(), discarded.size(), MSG_DONTWAIT);
 }

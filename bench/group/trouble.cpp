@@ -5,53 +5,39 @@
 
 #include <algorithm>
 #include <chrono>
-#include <nlohmann/json.hpp>
+#include <cstdint>
 #include <optional>
-#include <tuple>
 #include <utility>
 
-#include "lib/base/json.hpp"
+#include "lib/base/json_read.hpp"
+#include "lib/base/json_write.hpp"
 #include "lib/base/text.hpp"
 
-namespace nlohmann {
+namespace muster {
 
-template <>
-struct adl_serializer<muster::Clock::duration> {
-  static void to_json(json& json, muster::Clock::duration duration) { json = duration.count(); }
+void read_json(const JsonReader& json, Clock::duration& duration) {
+  std::int64_t count = 0;
+  json.read(count);
+  duration = Clock::duration(count);
+}
 
-  static void from_json(const json& json, muster::Clock::duration& duration) {
-    duration = muster::Clock::duration(json.get<muster::Clock::duration::rep>());
-  }
-};
+void write_json(JsonWriter& json, const Clock::duration& duration) {
+  json.write(std::int64_t{duration.count()});
+}
 
-}  // namespace nlohmann
+}  // namespace muster
 
 namespace muster::bench {
-
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Phase, name, part)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Trouble, kind, phase, what, ranks, arrived, broken)
-// Leaves out the deadline, since the clocks of two nodes differ.
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Stage, number, waits, counted, started, finished, unit, phase,
-                                   limit)
-
 namespace {
 
-constexpr std::size_t kMostNamed = 8;
+constexpr std::size_t kMaxNamed = 8;
 
-// Empty if the text is not a T whose phase is in a known part of the run.
 template <class T>
 std::optional<T> read(std::string_view text) {
-  const auto json = parse_json(text);
-  if (!json) return std::nullopt;
-  T value;
-  try {
-    from_json(*json, value);
-  } catch (const nlohmann::json::exception&) {
-    return std::nullopt;
-  }
-  if (value.phase.part > Part::running) return std::nullopt;
-  value.phase.name = printable(value.phase.name);
-  return value;
+  auto value = from_json<T>(text);
+  if (!value) return std::nullopt;
+  value->phase.name = printable(value->phase.name);
+  return *std::move(value);
 }
 
 std::string name_of(const RankStage& rank) {
@@ -141,17 +127,16 @@ Trouble trouble_of(const GivingUp& reason, const Phase& phase) {
           .broken = reason.broken};
 }
 
-std::string to_text(const Trouble& trouble) { return json_line(trouble); }
+std::string to_text(const Trouble& trouble) { return to_json_line(trouble); }
 
 std::optional<Trouble> read_trouble(std::string_view text) {
-  constexpr std::size_t kMostWords = 4096;
+  constexpr std::size_t kMaxWords = 4096;
   auto trouble = read<Trouble>(text);
-  if (!trouble || trouble->kind > Trouble::Kind::stopped) return std::nullopt;
-  trouble->what = printable(trouble->what, kMostWords);
+  if (trouble) trouble->what = printable(trouble->what, kMaxWords);
   return trouble;
 }
 
-std::string to_text(const Stage& stage) { return json_line(stage); }
+std::string to_text(const Stage& stage) { return to_json_line(stage); }
 
 std::optional<Stage> read_stage(std::string_view text) {
   auto stage = read<Stage>(text);
@@ -178,7 +163,7 @@ Trouble late_trouble(const Stage& overdue, const std::vector<RankStage>& ranks) 
   for (const auto& rank : ranks) {
     const bool guilty = std::ranges::find(culprits, &rank) != culprits.end();
     (guilty ? trouble.ranks : trouble.arrived).push_back(rank.rank);
-    if (guilty && sentences.size() < kMostNamed) sentences.push_back(state_of(rank, overdue));
+    if (guilty && sentences.size() < kMaxNamed) sentences.push_back(state_of(rank, overdue));
   }
   if (trouble.ranks.size() > sentences.size()) {
     sentences.push_back(fmt::format("and {} more", trouble.ranks.size() - sentences.size()));

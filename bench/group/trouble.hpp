@@ -2,6 +2,7 @@
 // Why a run cannot go on: as a value, as text between ranks, and in words.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -10,6 +11,7 @@
 #include <vector>
 
 #include "lib/base/clock.hpp"
+#include "lib/base/fields.hpp"
 
 namespace muster::bench {
 
@@ -19,6 +21,10 @@ enum class Part : std::uint8_t {
   running,
 };
 
+inline constexpr std::array<std::string_view, 3> kPartWords{"meeting", "starting", "running"};
+
+constexpr const auto& json_words(Part /*type*/) { return kPartWords; }
+
 // The activity of a process, and the part of the run that it belongs to.
 struct Phase {
   Phase(const char* words) : name(words) {}  // NOLINT(google-explicit-constructor)
@@ -26,10 +32,9 @@ struct Phase {
   Phase(std::string words, Part in_part = Part::running)  // NOLINT(google-explicit-constructor)
       : name(std::move(words)), part(in_part) {}
 
-  std::string name;  // "rendezvous", "start of NCCL", "all_reduce of 8 MiB"
-  Part part = Part::running;
-
-  bool operator==(const Phase&) const = default;
+  MUSTER_DESCRIBED(Phase);
+  MUSTER_REQUIRED(std::string, name, "\"rendezvous\", \"start of NCCL\", \"all_reduce of 8 MiB\"");
+  MUSTER_REQUIRED(Part, part, "") = Part::running;
 };
 
 inline const Phase kRendezvous{"rendezvous", Part::meeting};
@@ -43,15 +48,21 @@ struct Trouble {
     given_up,  // a rank reported its own error
     stopped,   // a signal told this process to end
   };
-  Kind kind = Kind::lost;
-  Phase phase = "";
-  std::string what;          // a sentence
-  std::vector<int> ranks;    // those missing, gone or late; may be empty
-  std::vector<int> arrived;  // of absent and late: the others
+  MUSTER_DESCRIBED(Trouble);
+  MUSTER_REQUIRED(Kind, kind, "") = Kind::lost;
+  MUSTER_REQUIRED(Phase, phase, "") = "";
+  MUSTER_REQUIRED(std::string, what, "a sentence");
+  MUSTER_REQUIRED(std::vector<int>, ranks, "those missing, gone or late; may be empty");
+  MUSTER_REQUIRED(std::vector<int>, arrived, "of absent and late: the others");
   // This process itself found that rank 0 is gone or silent, so rank 0 reports nothing.
   bool without_rank_0 = false;
-  bool broken = false;  // the rank that gave up has a device that reports to be broken
+  MUSTER_REQUIRED(bool, broken, "the rank that gave up has a broken device") = false;
 };
+
+inline constexpr std::array<std::string_view, 5> kTroubleWords{"absent", "lost", "late", "given_up",
+                                                               "stopped"};
+
+constexpr const auto& json_words(Trouble::Kind /*type*/) { return kTroubleWords; }
 
 // Why a rank ends the run.
 struct GivingUp {
@@ -65,14 +76,15 @@ struct GivingUp {
 
 // The phase that a process is in, and how far it has come.
 struct Stage {
-  std::uint64_t number = 0;  // of the phase, counted from the start of the process
-  bool waits = false;        // only for the texts of other ranks
-  // Whether its operations are counted. The limit then applies to each of them.
-  bool counted = false;
-  std::uint64_t started = 0, finished = 0;
-  std::string unit = {};  // "operation"; empty if the phase is a single one
-  Phase phase{"start", Part::starting};
-  Clock::duration limit{};
+  MUSTER_DESCRIBED(Stage);
+  MUSTER_REQUIRED(std::uint64_t, number, "of the phase, counted from the process's start") = 0;
+  MUSTER_REQUIRED(bool, waits, "only for the texts of other ranks") = false;
+  MUSTER_REQUIRED(bool, counted, "its operations are, and the limit is for each of them") = false;
+  MUSTER_REQUIRED(std::uint64_t, started, "operations") = 0;
+  MUSTER_REQUIRED(std::uint64_t, finished, "likewise") = 0;
+  MUSTER_REQUIRED(std::string, unit, "\"operation\"; empty if the phase is a single one") = {};
+  MUSTER_REQUIRED(Phase, phase, ""){"start", Part::starting};
+  MUSTER_REQUIRED(Clock::duration, limit, ""){};
   Clock::time_point deadline = Clock::time_point::max();  // not sent to others
 };
 

@@ -10,7 +10,7 @@
 
 #include "bench/locate/rounds.hpp"
 #include "bench/run/bench_run.hpp"
-#include "bench/run/message_json.hpp"
+#include "bench/run/meeting.hpp"
 #include "bench/run/operations.hpp"
 #include "bench/run/rank_backend.hpp"
 #include "bench/run/transport_report.hpp"
@@ -18,11 +18,6 @@
 #include "lib/base/units.hpp"
 
 namespace muster::bench::locate {
-
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(NodeGroup, nodes, device)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(JobStep, kind, repeats, groups)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(NodeTests, wrong, passed, trouble)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(RankResult, finished, trouble, batch)
 
 namespace {
 
@@ -98,14 +93,14 @@ NodeTests test_inside(const RankContext& self, std::string_view only) {
 }  // namespace
 
 void add_evidence(const NodeTests& tests, Culprit& culprit) {
-  constexpr std::size_t kMostReasons = 3;
+  constexpr std::size_t kMaxReasons = 3;
   auto& evidence = culprit.evidence;
   if (!tests.trouble.empty()) {
     evidence.push_back(fmt::format("not tested from within: {}", tests.trouble));
     return;
   }
   // Before the partners with which the node is slow.
-  const auto shown = std::min(kMostReasons, tests.wrong.size());
+  const auto shown = std::min(kMaxReasons, tests.wrong.size());
   for (std::size_t i = 0; i < shown; ++i) {
     evidence.insert(evidence.begin() + static_cast<std::ptrdiff_t>(i),
                     fmt::format("tested from within: {}", tests.wrong[i]));

@@ -4,6 +4,7 @@
 // node` as a separate process.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -18,17 +19,17 @@
 #include "bench/results/row.hpp"
 #include "bench/run/rank_context.hpp"
 #include "lib/base/clock.hpp"
+#include "lib/base/fields.hpp"
 
 namespace muster::bench::locate {
 
 inline constexpr std::chrono::seconds kInsideBudget{60};
 
 struct NodeTests {
-  std::vector<std::string> wrong{};  // failures, then warnings, a sentence each
-  std::size_t passed = 0;            // checks
-  std::string trouble{};             // why nothing was tested
-
-  bool operator==(const NodeTests&) const = default;
+  MUSTER_DESCRIBED(NodeTests);
+  MUSTER_REQUIRED(std::vector<std::string>, wrong, "failures, then warnings, a sentence each"){};
+  MUSTER_REQUIRED(std::size_t, passed, "checks") = 0;
+  MUSTER_REQUIRED(std::string, trouble, "why nothing was tested"){};
 };
 
 void add_evidence(const NodeTests& tests, Culprit& culprit);
@@ -39,16 +40,23 @@ void add_evidence(const NodeTests& tests, Culprit& culprit);
 // A step that all ranks take together.
 struct JobStep {
   enum class Kind : std::uint8_t { measure, account, test, end };
-  Kind kind = Kind::end;
-  int repeats = 0;
-  std::vector<NodeGroup> groups{};  // a single one for `account`, single nodes for `test`
+  MUSTER_DESCRIBED(JobStep);
+  MUSTER_REQUIRED(Kind, kind, "") = Kind::end;
+  MUSTER_REQUIRED(int, repeats, "") = 0;
+  MUSTER_REQUIRED(std::vector<NodeGroup>, groups,
+                  "a single one for `account`, single nodes for `test`"){};
 };
+
+inline constexpr std::array<std::string_view, 4> kStepWords{"measure", "account", "test", "end"};
+
+constexpr const auto& json_words(JobStep::Kind /*type*/) { return kStepWords; }
 
 // The result of a measurement on one rank.
 struct RankResult {
-  bool finished = true;
-  std::string trouble{};
-  Batch batch{};
+  MUSTER_DESCRIBED(RankResult);
+  MUSTER_REQUIRED(bool, finished, "") = true;
+  MUSTER_REQUIRED(std::string, trouble, ""){};
+  MUSTER_REQUIRED(Batch, batch, ""){};
 };
 
 class Job final : public Measurer {

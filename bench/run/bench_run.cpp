@@ -41,8 +41,7 @@ Attempt<void> prepare(RankContext& self) {
       self.settings = apply_settings(choice.profile, self.kind, self.variables);
     }
     choice.evidence.push_back(sentence_of(self.settings, choice.profile.name));
-    const auto enabled = self.variables.find("NCCL_MNNVL_ENABLE");
-    const bool is_off = enabled != self.variables.end() && enabled->second == "0";
+    const bool is_off = muster::value_of(self.variables, "NCCL_MNNVL_ENABLE") == "0";
     if (self.place.world > 1 && !is_off) {
       self.domain = read_nvlink_domain(choice.profile, self.variables);
     }

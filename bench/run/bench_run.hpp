@@ -23,8 +23,8 @@ namespace muster::bench {
 // The process's input to a run.
 struct RunInput {
   Console console;
-  Variables variables;  // the environment
-  std::string asked;    // the command line without the options that differ between processes
+  Variables variables;       // the environment
+  std::string command_line;  // the command line without the options that differ between processes
 
   // Prints a non-empty line to standard error, with the program's name.
   void say(std::string_view line) const;

@@ -15,35 +15,13 @@
 #include <utility>
 
 #include "bench/backends/nccl/ras.hpp"
-#include "bench/run/message_json.hpp"
 #include "bench/run/rank_backend.hpp"
 #include "bench/sockets/greeting.hpp"
 #include "lib/base/root.hpp"
 #include "lib/base/text.hpp"
+#include "lib/process/startup.hpp"
 
 namespace muster::bench {
-
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Member, rank, host, pid, device, device_id, pci_address)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Introduction, host, pid, backend, profile, asked, bare, domain)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Agreement, complaint, hosts, local_ranks, nodes, bare,
-                                   one_domain)
-
-#define MUSTER_MESSAGE(...)                            \
-  template std::string to_message(const __VA_ARGS__&); \
-  template Result<__VA_ARGS__> from_message(std::string_view text, int rank);
-
-MUSTER_MESSAGE(Introduction)
-MUSTER_MESSAGE(Agreement)
-MUSTER_MESSAGE(Batch)
-MUSTER_MESSAGE(std::vector<Batch>)
-MUSTER_MESSAGE(std::vector<Member>)
-MUSTER_MESSAGE(std::vector<std::uint64_t>)
-MUSTER_MESSAGE(std::vector<ByteList>)
-MUSTER_MESSAGE(std::uint64_t)
-MUSTER_MESSAGE(int)
-MUSTER_MESSAGE(std::string)
-
-#undef MUSTER_MESSAGE
 
 namespace {
 
@@ -137,7 +115,7 @@ Agreement agree(const std::vector<std::string>& texts, std::vector<std::string>&
   std::vector<Introduction> all;
   for (std::size_t rank = 0; rank < texts.size(); ++rank) {
     auto parsed = from_message<Introduction>(texts[rank], static_cast<int>(rank));
-    if (!parsed) return {.complaint = parsed.error().message};
+    if (!parsed) return {.refusal = parsed.error().message};
     all.push_back(*std::move(parsed));
   }
   remarks = other_profiles(all);
@@ -152,7 +130,7 @@ Result<void> introduce_process(RankContext& self) {
                                   .pid = ::getpid(),
                                   .backend = std::string(to_string(self.kind)),
                                   .profile = self.reporter.record().choice.profile.name,
-                                  .asked = self.input.asked,
+                                  .command_line = self.input.command_line,
                                   .bare = self.reporter.record().facts.bare,
                                   .domain = self.domain};
   TRY_ASSIGN(const auto texts, membership.group->gather(to_message(introduction)));
@@ -160,7 +138,7 @@ Result<void> introduce_process(RankContext& self) {
   TRY_ASSIGN(membership.agreed,
              broadcast(*membership.group, self.leads() ? agree(texts, remarks) : Agreement()));
   const auto& agreed = membership.agreed;
-  if (!agreed.complaint.empty()) return make_error(agreed.complaint);
+  if (!agreed.refusal.empty()) return make_error(agreed.refusal);
   membership.local_rank = self.place.local_rank.value_or(
       agreed.local_ranks.at(static_cast<std::size_t>(self.place.rank)));
   self.reporter.set_hosts(agreed.hosts, agreed.bare, agreed.one_domain, remarks);
@@ -216,12 +194,12 @@ std::pair<std::string, std::string> difference(std::string_view one, std::string
 }
 
 // Returns why the ranks do not run the same thing; empty if they do.
-std::string complaint_about(const std::vector<Introduction>& introductions) {
+std::string difference_between(const std::vector<Introduction>& introductions) {
   const Introduction& first = introductions.front();
   for (std::size_t rank = 1; rank < introductions.size(); ++rank) {
     const Introduction& other = introductions[rank];
-    if (other.asked != first.asked) {
-      const auto [ours, theirs] = difference(first.asked, other.asked);
+    if (other.command_line != first.command_line) {
+      const auto [ours, theirs] = difference(first.command_line, other.command_line);
       return fmt::format(
           "rank {} on {} was started with {}, and rank 0 with {}: all ranks need the same "
           "arguments",
@@ -240,8 +218,8 @@ std::string complaint_about(const std::vector<Introduction>& introductions) {
 }  // namespace
 
 Agreement agreement_of(const std::vector<Introduction>& introductions) {
-  Agreement agreement{.complaint = complaint_about(introductions)};
-  if (!agreement.complaint.empty()) return agreement;
+  Agreement agreement{.refusal = difference_between(introductions)};
+  if (!agreement.refusal.empty()) return agreement;
   agreement.bare = std::ranges::all_of(introductions, &Introduction::bare);
   const auto& domain = introductions.front().domain;
   agreement.one_domain =
@@ -260,12 +238,12 @@ Agreement agreement_of(const std::vector<Introduction>& introductions) {
 }
 
 std::vector<std::string> other_profiles(const std::vector<Introduction>& introductions) {
-  constexpr std::size_t kMost = 4;
+  constexpr std::size_t kMax = 4;
   std::vector<std::string> sentences;
   std::set<std::string> seen;
   for (const auto& each : introductions) {
     if (each.profile == introductions.front().profile || !seen.insert(each.host).second) continue;
-    if (sentences.size() == kMost) break;
+    if (sentences.size() == kMax) break;
     sentences.push_back(
         fmt::format("{} looks like {}, unlike the node of rank 0", each.host, each.profile));
   }
@@ -284,10 +262,7 @@ Result<bool> fits(const MpiSizes& reported, Place& place, bool needed) {
 }
 
 Result<std::string> job_secret(const BenchCommand& command, const Variables& variables) {
-  if (command.secret_file.empty()) {
-    const auto found = variables.find("MUSTER_JOB_SECRET");
-    return found == variables.end() ? std::string() : found->second;
-  }
+  if (command.secret_file.empty()) return muster::value_of(variables, "MUSTER_JOB_SECRET");
   const auto secret = Root().read(command.secret_file);
   if (!secret) {
     return make_error(fmt::format("--secret-file: {}", secret.error().message));

@@ -3,6 +3,8 @@
 // the launcher or the user names), agree on the run, and exchange values.
 #pragma once
 
+#include <fmt/format.h>
+
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -12,6 +14,9 @@
 #include "bench/command/bench_command.hpp"
 #include "bench/group/group.hpp"
 #include "bench/launch/place.hpp"
+#include "lib/base/fields.hpp"
+#include "lib/base/json_read.hpp"
+#include "lib/base/json_write.hpp"
 #include "lib/base/result.hpp"
 
 namespace muster::bench {
@@ -20,35 +25,43 @@ struct RankContext;
 
 // Sent by every process at the start.
 struct Introduction {
-  std::string host;
-  std::int64_t pid = 0;
-  std::string backend;      // that it would run: "nccl"
-  std::string profile;      // that it would judge by
-  std::string asked;        // its command line, which must be the same on all ranks
-  bool bare = false;        // its node has neither a GPU nor an HCA
-  std::string domain = {};  // the NVLink domain of its node's GPUs; empty for none
+  MUSTER_DESCRIBED(Introduction);
+  MUSTER_REQUIRED(std::string, host, "");
+  MUSTER_REQUIRED(std::int64_t, pid, "") = 0;
+  MUSTER_REQUIRED(std::string, backend, "that it would run: \"nccl\"");
+  MUSTER_REQUIRED(std::string, profile, "that it would judge by");
+  MUSTER_REQUIRED(std::string, command_line, "must be the same on all ranks");
+  MUSTER_REQUIRED(bool, bare, "its node has neither a GPU nor an HCA") = false;
+  MUSTER_REQUIRED(std::string, domain, "the NVLink domain of its GPUs; empty for none") = {};
 };
 
 // Rank 0's conclusion from the introductions, sent to all.
 struct Agreement {
-  std::string complaint;           // why the run cannot start; empty if it can
-  std::vector<std::string> hosts;  // each once, in the order of their first ranks
-  std::vector<int> local_ranks;    // of every rank, among those of its host
-  std::vector<int> nodes;          // of every rank: the index of its host in `hosts`
-  bool bare = false;               // no node has a GPU or an HCA
-  bool one_domain = false;         // all nodes are in the same NVLink domain
-
-  bool operator==(const Agreement&) const = default;
+  MUSTER_DESCRIBED(Agreement);
+  MUSTER_REQUIRED(std::string, refusal, "why the run cannot start; empty if it can");
+  MUSTER_REQUIRED(std::vector<std::string>, hosts, "each once, in the order of first ranks");
+  MUSTER_REQUIRED(std::vector<int>, local_ranks, "of every rank, among those of its host");
+  MUSTER_REQUIRED(std::vector<int>, nodes, "of every rank: the index of its host in `hosts`");
+  MUSTER_REQUIRED(bool, bare, "no node has a GPU or an HCA") = false;
+  MUSTER_REQUIRED(bool, one_domain, "all nodes are in the same NVLink domain") = false;
 };
 
-using ByteList = std::vector<std::uint8_t>;
+using ByteList = std::vector<unsigned>;
 
-// Convert one of the types above, Batch, Members, a number or a list of numbers to text and back.
-// An error names the rank that sent the text.
+// Convert a described struct, a number, a text, or a list of these to text and back. All ranks must
+// run the same version of this program; an error names the rank that sent the text.
 template <class T>
-[[nodiscard]] std::string to_message(const T& value);
+[[nodiscard]] std::string to_message(const T& value) {
+  return to_json_line(value);
+}
 template <class T>
-[[nodiscard]] Result<T> from_message(std::string_view text, int rank);
+[[nodiscard]] Result<T> from_message(std::string_view text, int rank) {
+  return from_json<T>(text).map_error([rank](const Error& error) {
+    return Error{
+        fmt::format("rank {} runs another version of muster-bench: cannot parse its message ({})",
+                    rank, error.message)};
+  });
+}
 
 // Every rank must call the functions below in the same order.
 

@@ -62,7 +62,7 @@ bool limits_domains(const BenchLimits& limits) {
                              });
 }
 
-bool is_there(const std::filesystem::path& path) {
+bool path_exists(const std::filesystem::path& path) {
   std::error_code failure;
   return std::filesystem::exists(path, failure);
 }
@@ -70,8 +70,8 @@ bool is_there(const std::filesystem::path& path) {
 // "eth0", "mlx5_ib0:1".
 bool has_device(const std::filesystem::path& root, std::string_view name) {
   const auto device = name.substr(0, name.find(':'));
-  return is_there(root / "sys/class/net" / device) ||
-         is_there(root / "sys/class/infiniband" / device);
+  return path_exists(root / "sys/class/net" / device) ||
+         path_exists(root / "sys/class/infiniband" / device);
 }
 
 // NCCL matches the beginning of a name; "=eth0" matches exactly.
@@ -90,7 +90,7 @@ std::string_view missing_object(std::string_view name, std::string_view value,
                                 const std::filesystem::path& root) {
   // A container often lacks the host's files, and NCCL would use an empty topology.
   if (name.ends_with("_FILE")) {
-    return is_there(root / std::filesystem::path(value).relative_path()) ? "" : "file";
+    return path_exists(root / std::filesystem::path(value).relative_path()) ? "" : "file";
   }
   const bool of_nccl = name == "NCCL_SOCKET_IFNAME";
   const bool of_ucx = name == "UCX_NET_DEVICES" || name == "SHARP_SMX_UCX_INTERFACE";
@@ -106,7 +106,7 @@ std::string_view missing_object(std::string_view name, std::string_view value,
 // Slingshot is `cxi`. False if /sys is missing.
 bool has_no_fabric(const std::filesystem::path& root) {
   const auto classes = root / "sys/class";
-  if (!is_there(classes)) return false;
+  if (!path_exists(classes)) return false;
   return std::ranges::all_of(std::array{"infiniband", "cxi", "gni"}, [&](const char* name) {
     std::error_code failure;
     const bool empty = std::filesystem::is_empty(classes / name, failure);

@@ -229,10 +229,10 @@ bool OperationTimer::is_precise(const Measured& measured) const {
 }
 
 bool OperationTimer::is_enough(Measured& measured, Clock::time_point end) const {
-  constexpr std::size_t kMostIterations = 20'000;
+  constexpr std::size_t kMaxIterations = 20'000;
   if (!plan_.precision || measured.samples.empty()) return true;
   const auto count = measured.samples.front().seconds.size();
-  const bool last = Clock::now() >= end || count >= kMostIterations;
+  const bool last = Clock::now() >= end || count >= kMaxIterations;
   // The cost of the check grows with the number of iterations, so it waits for an eighth more.
   if (!last && count < measured.next_precision_at) return false;
   measured.next_precision_at = count + count / 8;
@@ -255,7 +255,7 @@ Result<Measured> OperationTimer::run(const Operation& operation) {
   Measured measured{.operation = operation};
   TRY_ASSIGN(auto wrong, verify(operation));
   const auto limit = to_duration(plan_.operation_deadline);
-  const auto end = Clock::now() + to_duration({kMostDeadlines * plan_.operation_deadline.value});
+  const auto end = Clock::now() + to_duration({kMaxDeadlines * plan_.operation_deadline.value});
   for (bool more = true; more;) {
     progress_->reset();
     group_.enter(describe(operation), limit, counters_of(progress_));

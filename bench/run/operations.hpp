@@ -71,7 +71,7 @@ struct TimerPlan {
 };
 
 // An operation ends after this many operation deadlines, however noisy the machine is.
-inline constexpr double kMostDeadlines = 10;
+inline constexpr double kMaxDeadlines = 10;
 
 class OperationTimer {
  public:

@@ -12,6 +12,7 @@
 #include "lib/base/clock.hpp"
 #include "lib/base/text.hpp"
 #include "lib/command/version.hpp"
+#include "lib/process/startup.hpp"
 #include "lib/report/bench_checks.hpp"
 #include "lib/report/summary.hpp"
 
@@ -66,8 +67,8 @@ void judge_parts(Report& report, const RunRecord& record, const BenchCommand& co
   // A part that misses its limit is not reported as an outlier as well. If the limit has judged all
   // parts, they need no comparison.
   for (auto& each : judge_split(record.parts, own)) {
-    const bool settled = each.outcome == Outcome::unknown && judged == record.parts.size();
-    if (!settled && !failed.contains(each.device)) report.findings.push_back(std::move(each));
+    const bool decided = each.outcome == Outcome::unknown && judged == record.parts.size();
+    if (!decided && !failed.contains(each.device)) report.findings.push_back(std::move(each));
   }
 }
 
@@ -259,7 +260,7 @@ void end_collective(RunRecord& record, const BenchCommand& command) {
   judge_rows(record.before, record, command);
   add_measurements(record.before, record);
   record.rows.clear();
-  if (!record.facts.algorithm_asked) record.facts.algorithm.clear();
+  if (!record.facts.algorithm_is_set) record.facts.algorithm.clear();
 }
 
 void Printer::print(std::string_view lines) {
@@ -325,17 +326,13 @@ Reporter::Reporter(const BenchCommand& command, const Console& console, Emergenc
 
 void Reporter::begin(Choice choice, std::string_view backend, std::string host,
                      const Variables& variables) {
-  const auto value = [&](const char* name) {
-    const auto found = variables.find(name);
-    return found == variables.end() ? std::string() : found->second;
-  };
   record_.facts.bare = choice.bare && backend != "sim";
   record_.choice = std::move(choice);
   record_.facts.backend = backend;
   record_.hosts = {std::move(host)};
-  record_.facts.algorithm = value("NCCL_ALGO");
-  record_.facts.algorithm_asked =
-      !record_.facts.algorithm.empty() || value("NCCL_NVLS_ENABLE") == "0";
+  record_.facts.algorithm = muster::value_of(variables, "NCCL_ALGO");
+  record_.facts.algorithm_is_set =
+      !record_.facts.algorithm.empty() || muster::value_of(variables, "NCCL_NVLS_ENABLE") == "0";
 }
 
 void Reporter::set_hosts(std::vector<std::string> hosts, bool bare, bool one_domain,
@@ -461,14 +458,14 @@ void Reporter::report(const Trouble& trouble, std::vector<std::string> warnings)
 // Printed after the table and its footer, since scripts search these for words that a warning may
 // contain.
 void Reporter::print_warnings() {
-  constexpr std::size_t kMost = 8;
+  constexpr std::size_t kMax = 8;
   const auto& all = record_.warnings;
-  for (std::size_t at = 0; at < std::min(all.size(), kMost); ++at) {
+  for (std::size_t at = 0; at < std::min(all.size(), kMax); ++at) {
     printer_.remark(fmt::format("NCCL warns: {}", all[at]));
   }
-  if (all.size() > kMost) {
+  if (all.size() > kMax) {
     printer_.remark(
-        fmt::format("NCCL warns of {} more: --format json has them", all.size() - kMost));
+        fmt::format("NCCL warns of {} more: --format json has them", all.size() - kMax));
   }
 }
 

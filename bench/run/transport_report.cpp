@@ -3,7 +3,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <map>
 #include <set>
 #include <utility>
@@ -53,7 +52,7 @@ std::string algorithm_of(const Transport& transport, Collective collective) {
 
 // Pairs in runs, in which each has both ranks one higher than the last: "0-7 to 8-15".
 std::string in_runs(RankPairs pairs) {
-  constexpr std::size_t kMost = 32;
+  constexpr std::size_t kMax = 32;
   std::vector<std::string> runs;
   std::size_t more = 0;
   const auto remove = [&pairs](int from, int to) {
@@ -65,7 +64,7 @@ std::string in_runs(RankPairs pairs) {
   };
   for_each_pair(RankPairs(pairs), [&](int from, int to) {
     if (!remove(from, to)) return;  // in an earlier run
-    if (runs.size() == kMost) {
+    if (runs.size() == kMax) {
       ++more;
       return;
     }

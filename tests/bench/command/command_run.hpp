@@ -25,7 +25,7 @@ Ended ended_of(Run run, const std::vector<const char*>& words) {
                                    },
                                    .note = [&](std::string_view line) { ended.notes += line; }},
                        .variables = {},
-                       .asked = {}};
+                       .command_line = {}};
   ended.status = run(std::span<const char* const>(words), input);
   return ended;
 }

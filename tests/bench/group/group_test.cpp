@@ -141,10 +141,11 @@ TEST(GroupTest, AllowsRanksToArriveBeforeRank0) {
   auto ranks = first_ranks(2);
   const Setting setting{.world = 2};
   const auto work = [](Group& group) { ASSERT_TRUE(group.barrier()); };
-  std::thread early([&] { live(options_for(setting, listener, ranks[1]), ranks[1], work); });
+  std::thread early(
+      [&] { join_and_work(options_for(setting, listener, ranks[1]), ranks[1], work); });
   std::this_thread::sleep_for(std::chrono::milliseconds(80));
   Listener none{.addresses = addresses};
-  live(options_for(setting, none, ranks[0]), ranks[0], work);
+  join_and_work(options_for(setting, none, ranks[0]), ranks[0], work);
   early.join();
   expect_calm(ranks);
 }
@@ -156,10 +157,12 @@ TEST(GroupTest, ReportsMissingRanks) {
   auto first = options_for({.world = 3}, listener, ranks[0]);
   first.missing = [&](const std::vector<int>& missing) { told.set_value(missing); };
   const RankWork nothing = [](Group& /*group*/) {};
-  std::thread zero([&] { live(std::move(first), ranks[0], nothing); });
-  std::thread one([&] { live(options_for({.world = 3}, listener, ranks[1]), ranks[1], nothing); });
+  std::thread zero([&] { join_and_work(std::move(first), ranks[0], nothing); });
+  std::thread one(
+      [&] { join_and_work(options_for({.world = 3}, listener, ranks[1]), ranks[1], nothing); });
   EXPECT_THAT(told.get_future().get(), ElementsAre(2));
-  std::thread two([&] { live(options_for({.world = 3}, listener, ranks[2]), ranks[2], nothing); });
+  std::thread two(
+      [&] { join_and_work(options_for({.world = 3}, listener, ranks[2]), ranks[2], nothing); });
   for (auto* thread : {&zero, &one, &two}) thread->join();
   expect_calm(ranks);
 }
@@ -194,8 +197,8 @@ TEST(GroupTest, SkipsAnUnreachableAddress) {
   auto server = options_for(setting, listener, ranks[0]);
   auto member = options_for(setting, listener, ranks[1]);
   member.addresses.insert(member.addresses.begin(), elsewhere.addresses.front());
-  std::thread other([&] { live(std::move(member), ranks[1], work); });
-  live(std::move(server), ranks[0], work);
+  std::thread other([&] { join_and_work(std::move(member), ranks[1], work); });
+  join_and_work(std::move(server), ranks[0], work);
   other.join();
   expect_calm(ranks);
 }
@@ -224,13 +227,13 @@ TEST(GroupTest, ReportsAPortInUse) {
                    .listener = std::move(rank.listener),
                    .secret = rank.secret,
                    .patience = kLong,
-                   .on_trouble = [](const Trouble& /*trouble*/) { ::_exit(Process::kTold); }});
+                   .on_trouble = [](const Trouble& /*trouble*/) { ::_exit(Process::kReported); }});
   const int status = group ? work(**group) : 1;
   if (group) group->reset();
   ::_exit(status);
 }
 
-// Forks ranks that join and exit with the result of `work`, or with Process::kTold.
+// Forks ranks that join and exit with the result of `work`, or with Process::kReported.
 LocalEnd run_local(int count, const std::function<int(Group&)>& work) {
   auto result = fork_local_ranks({}, {.count = count, .grace = kLong});
   if (!result) {
@@ -258,7 +261,7 @@ TEST(LocalRanksTest, EndOnceOneIsKilled) {
       if (group.rank() == victim) ::kill(::getpid(), SIGKILL);
       for (;;) ::pause();
     });
-    EXPECT_EQ(end.status, Process::kTold);
+    EXPECT_EQ(end.status, Process::kReported);
     EXPECT_THAT(end.notes, ElementsAre(HasSubstr("was killed by signal 9")));
   }
 }

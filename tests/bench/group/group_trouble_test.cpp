@@ -167,7 +167,7 @@ TEST(LateTest, NamesAStoppedProcess) {
   Process first(setting, listener, 1, work);
   Process second(setting, listener, 2, work);
   Rank rank{.rank = 0};
-  live(options_for(setting, listener, rank), rank, [](Group& group) {
+  join_and_work(options_for(setting, listener, rank), rank, [](Group& group) {
     group.enter("all_reduce", std::chrono::milliseconds(300));
     EXPECT_TRUE(group.barrier());
     work_until_trouble(group);
@@ -175,9 +175,9 @@ TEST(LateTest, NamesAStoppedProcess) {
   expect_trouble(rank, Trouble::Kind::late, "all_reduce", {2});
   EXPECT_THAT(rank.trouble->arrived, ElementsAre(0, 1));
   EXPECT_THAT(rank.trouble->what, HasSubstr("rank 2 (test) does not answer"));
-  EXPECT_EQ(first.wait(), Process::kTold);
+  EXPECT_EQ(first.wait(), Process::kReported);
   second.signal(SIGCONT);
-  EXPECT_EQ(second.wait(), Process::kTold);
+  EXPECT_EQ(second.wait(), Process::kReported);
 }
 
 TEST(LateTest, IsDecidedByOthersIfRankZeroIsStopped) {
@@ -189,7 +189,7 @@ TEST(LateTest, IsDecidedByOthersIfRankZeroIsStopped) {
     ::pause();
   });
   Rank rank{.rank = 1};
-  live(options_for(setting, listener, rank), rank, [](Group& group) {
+  join_and_work(options_for(setting, listener, rank), rank, [](Group& group) {
     group.enter("all_reduce", kShort);
     EXPECT_TRUE(group.gather(""));
     wait_for_trouble(group);
@@ -210,7 +210,7 @@ TEST(LostTest, NamesAKilledProcess) {
   Process first(setting, listener, 1, work);
   Process second(setting, listener, 2, work);
   Rank rank{.rank = 0};
-  live(options_for(setting, listener, rank), rank, [](Group& group) {
+  join_and_work(options_for(setting, listener, rank), rank, [](Group& group) {
     group.enter("all_reduce", kLong);
     EXPECT_TRUE(group.barrier());
     wait_for_trouble(group);
@@ -218,7 +218,7 @@ TEST(LostTest, NamesAKilledProcess) {
   expect_trouble(rank, Trouble::Kind::lost, "all_reduce", {2});
   EXPECT_EQ(rank.trouble->what,
             "rank 2 (test) exited unexpectedly, or its node is down, in the phase \"all_reduce\"");
-  EXPECT_EQ(first.wait(), Process::kTold);
+  EXPECT_EQ(first.wait(), Process::kReported);
   EXPECT_EQ(second.wait(), 128 + SIGKILL);
 }
 
@@ -241,7 +241,7 @@ TEST(LostTest, AllowsARunToContinue) {
   Process first(setting, listener, 1, work);
   Process second(setting, listener, 2, work);
   Rank rank{.rank = 0};
-  live(options_for(setting, listener, rank), rank, [](Group& group) {
+  join_and_work(options_for(setting, listener, rank), rank, [](Group& group) {
     group.enter("all_reduce", kLong);
     EXPECT_TRUE(group.barrier());
     group.go_on_without_the_lost();
@@ -269,7 +269,7 @@ TEST(LostTest, AllowsToDetectLateRanksAfterwards) {
   Process first(setting, listener, 1, work);
   Process second(setting, listener, 2, work);
   Rank rank{.rank = 0};
-  live(options_for(setting, listener, rank), rank, [](Group& group) {
+  join_and_work(options_for(setting, listener, rank), rank, [](Group& group) {
     group.go_on_without_the_lost();
     group.enter("all_reduce", std::chrono::milliseconds(500));
     EXPECT_TRUE(group.barrier());
@@ -278,7 +278,7 @@ TEST(LostTest, AllowsToDetectLateRanksAfterwards) {
   ASSERT_EQ(rank.troubles, 1);
   EXPECT_EQ(rank.trouble->kind, Trouble::Kind::late);
   EXPECT_THAT(rank.trouble->what, Not(HasSubstr("rank 2")));
-  EXPECT_EQ(first.wait(), Process::kTold);
+  EXPECT_EQ(first.wait(), Process::kReported);
   EXPECT_EQ(second.wait(), 128 + SIGKILL);
 }
 
@@ -294,12 +294,12 @@ TEST(LostTest, NamesRanksThatDieTogether) {
     threads.reserve(ranks.size());
     for (auto& each : ranks) {
       threads.emplace_back([&setting, &listener, &each] {
-        live(options_for(setting, listener, each), each, wait_for_trouble);
+        join_and_work(options_for(setting, listener, each), each, wait_for_trouble);
       });
     }
     for (auto& thread : threads) thread.join();
   });
-  live(std::move(options), rank, [&](Group& group) {
+  join_and_work(std::move(options), rank, [&](Group& group) {
     node.signal(SIGKILL);
     wait_for_trouble(group);
   });
@@ -319,9 +319,9 @@ TEST(LostTest, IsReportedByAllIfRankZeroIsKilled) {
   };
   Process other(setting, listener, 2, work);
   Rank rank{.rank = 1};
-  live(options_for(setting, listener, rank), rank, work);
+  join_and_work(options_for(setting, listener, rank), rank, work);
   expect_trouble(rank, Trouble::Kind::lost, "start", {0});
-  EXPECT_EQ(other.wait(), Process::kTold);
+  EXPECT_EQ(other.wait(), Process::kReported);
   EXPECT_EQ(server.wait(), 128 + SIGKILL);
 }
 
@@ -334,7 +334,7 @@ TEST(LostTest, NamesAProcessKilledInTheRendezvous) {
     dies.signal(SIGKILL);
   });
   Rank rank{.rank = 0};
-  live(options_for(setting, listener, rank), rank, [](Group& /*group*/) {});
+  join_and_work(options_for(setting, listener, rank), rank, [](Group& /*group*/) {});
   killer.join();
   expect_trouble(rank, Trouble::Kind::lost, "rendezvous", {1});
   EXPECT_THAT(rank.error, HasSubstr("rank 1 (test) exited unexpectedly"));
@@ -348,7 +348,7 @@ TEST(AbsentTest, NamesTheMissingRanksToAllOthers) {
   for (auto& rank : ranks) {
     auto options = options_for(setting, listener, rank);
     threads.emplace_back([options = std::move(options), &rank]() mutable {
-      live(std::move(options), rank, [](Group& /*group*/) { FAIL(); });
+      join_and_work(std::move(options), rank, [](Group& /*group*/) { FAIL(); });
     });
   }
   for (auto& thread : threads) thread.join();
@@ -364,7 +364,7 @@ TEST(AbsentTest, IsReportedByEachRankIfRankZeroIsMissing) {
   listener.socket = Descriptor();
   Rank rank{.rank = 1};
   const Setting setting{.world = 2, .patience = std::chrono::milliseconds(120)};
-  live(options_for(setting, listener, rank), rank, [](Group& /*group*/) { FAIL(); });
+  join_and_work(options_for(setting, listener, rank), rank, [](Group& /*group*/) { FAIL(); });
   expect_trouble(rank, Trouble::Kind::absent, "rendezvous", {0});
   EXPECT_THAT(rank.trouble->arrived, ElementsAre(1));
   EXPECT_THAT(rank.error, HasSubstr("Connection refused"));
@@ -422,13 +422,13 @@ TEST(GroupTroubleTest, RankZeroReportsBeforeTheOthersEnd) {
     std::this_thread::sleep_for(std::chrono::milliseconds(100));
     alone = other.has_ended();
   };
-  live(std::move(options), rank, [](Group& group) {
+  join_and_work(std::move(options), rank, [](Group& group) {
     EXPECT_TRUE(group.barrier());
     group.enter("all_reduce", kShort);
     wait_for_trouble(group);
   });
   EXPECT_FALSE(alone);
-  EXPECT_EQ(other.wait(), Process::kTold);
+  EXPECT_EQ(other.wait(), Process::kReported);
 }
 
 }  // namespace

@@ -36,7 +36,7 @@ JoinOptions options_for(const Setting& setting, Listener& listener, Rank& into) 
   return options;
 }
 
-void live(JoinOptions options, Rank& into, const RankWork& work) {
+void join_and_work(JoinOptions options, Rank& into, const RankWork& work) {
   const auto group = Group::join(std::move(options));
   if (!group) {
     into.error = group.error().message;
@@ -59,7 +59,7 @@ std::vector<Rank> run_threads(const Setting& setting, const RankWork& work) {
   for (auto& rank : ranks) {
     auto options = options_for(setting, listener, rank);
     threads.emplace_back([options = std::move(options), &rank, &work]() mutable {
-      live(std::move(options), rank, work);
+      join_and_work(std::move(options), rank, work);
     });
   }
   for (auto& thread : threads) thread.join();
@@ -72,8 +72,8 @@ Process::Process(const Setting& setting, Listener& listener, int rank, const Ran
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   Rank into{.rank = rank};
   auto options = options_for(setting, listener, into);
-  options.on_trouble = [](const Trouble& /*trouble*/) { ::_exit(kTold); };
-  live(std::move(options), into, work);
+  options.on_trouble = [](const Trouble& /*trouble*/) { ::_exit(kReported); };
+  join_and_work(std::move(options), into, work);
   ::_exit(into.error.empty() ? 0 : 1);
 }
 

@@ -5,12 +5,8 @@
 #include <sys/types.h>
 
 #include <functional>
-#include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
-#include <string_view>
-#include <thread>
 #include <vector>
 
 #include "bench/group/group.hpp"
@@ -48,15 +44,15 @@ struct Setting {
 using RankWork = std::function<void(Group& group)>;
 
 // Joins and calls `work` on this thread.
-void live(JoinOptions options, Rank& into, const RankWork& work);
+void join_and_work(JoinOptions options, Rank& into, const RankWork& work);
 
 // Runs all ranks as threads.
 [[nodiscard]] std::vector<Rank> run_threads(const Setting& setting, const RankWork& work);
 
-// A rank in a separate process, which exits with kTold on trouble, else with 0.
+// A rank in a separate process, which exits with kReported on trouble, else with 0.
 class Process {
  public:
-  static constexpr int kTold = 40;
+  static constexpr int kReported = 40;
 
   Process(const Setting& setting, Listener& listener, int rank, const RankWork& work);
   // Exits with 0.

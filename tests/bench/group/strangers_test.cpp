@@ -39,9 +39,9 @@ std::vector<std::string> notes_of(const Setting& setting,
   auto ranks = first_ranks(2);
   const auto work = [](Group& group) { EXPECT_TRUE(group.barrier()); };
   auto server = options_for(setting, listener, ranks[0]);
-  std::thread first([&] { live(std::move(server), ranks[0], work); });
+  std::thread first([&] { join_and_work(std::move(server), ranks[0], work); });
   bother(listener);
-  live(options_for(setting, listener, ranks[1]), ranks[1], work);
+  join_and_work(options_for(setting, listener, ranks[1]), ranks[1], work);
   first.join();
   for (const auto& rank : ranks) {
     EXPECT_EQ(rank.error, "");
@@ -54,7 +54,8 @@ std::vector<std::string> notes_of(const Setting& setting,
 std::string error_of_intruder(const Listener& listener, const std::string& secret) {
   Listener same{.addresses = listener.addresses};
   Rank intruder{.rank = 1};
-  live(options_for({.secret = secret}, same, intruder), intruder, [](Group& /*group*/) { FAIL(); });
+  join_and_work(options_for({.secret = secret}, same, intruder), intruder,
+                [](Group& /*group*/) { FAIL(); });
   return intruder.error;
 }
 
@@ -87,7 +88,7 @@ TEST(StrangerTest, IsARankThatComesTwice) {
   const auto start = [&](Rank& rank) {
     return std::thread(
         [options = options_for(setting, listener, rank), &rank, &work, &ended]() mutable {
-          live(std::move(options), rank, work);
+          join_and_work(std::move(options), rank, work);
           ++ended;
         });
   };
@@ -122,7 +123,8 @@ TEST(StrangerTest, IsCountedIfRanksAreMissing) {
   Rank rank{.rank = 0};
   auto options =
       options_for({.world = 2, .patience = std::chrono::milliseconds(200)}, listener, rank);
-  std::thread server([&] { live(std::move(options), rank, [](Group& /*group*/) { FAIL(); }); });
+  std::thread server(
+      [&] { join_and_work(std::move(options), rank, [](Group& /*group*/) { FAIL(); }); });
   for (int count = 0; count < 3; ++count) (void)connected_to(listener);
   server.join();
   EXPECT_THAT(rank.error, AllOf(HasSubstr("rank 1 did not come"),
@@ -143,7 +145,7 @@ TEST(StrangerTest, IsNotTakenForRankZero) {
   });
   Rank rank{.rank = 1};
   const Setting setting{.patience = std::chrono::milliseconds(300)};
-  live(options_for(setting, listener, rank), rank, [](Group& /*group*/) { FAIL(); });
+  join_and_work(options_for(setting, listener, rank), rank, [](Group& /*group*/) { FAIL(); });
   done = true;
   other.join();
   EXPECT_EQ(rank.troubles, 1);

@@ -20,38 +20,6 @@ RankStage at(int rank, std::uint64_t number, bool waits) {
               Stage{.number = number, .waits = waits, .phase = number < 5 ? "fill" : "all_reduce"}};
 }
 
-TEST(LateTroubleTest, BlamesTheRankThatWorksWhileOthersWait) {
-  const auto trouble = late_trouble(kOverdue, {at(0, 5, true), at(1, 5, false), at(2, 5, true)});
-  EXPECT_THAT(trouble.ranks, ElementsAre(1));
-  EXPECT_THAT(trouble.arrived, ElementsAre(0, 2));
-  EXPECT_EQ(trouble.what,
-            "the phase \"all_reduce\" takes longer than 10 s: rank 1 (n) keeps the others waiting "
-            "in it");
-}
-
-TEST(LateTroubleTest, DoesNotBlameARankThatIsBehindAndWaits) {
-  const auto trouble = late_trouble(kOverdue, {at(0, 4, true), at(1, 5, true), at(2, 4, false)});
-  EXPECT_THAT(trouble.ranks, ElementsAre(2));
-  EXPECT_THAT(trouble.arrived, ElementsAre(0, 1));
-}
-
-TEST(LateTroubleTest, BlamesTheRankFurthestBehindIfAllWait) {
-  const auto trouble = late_trouble(kOverdue, {at(0, 5, true), at(1, 3, true), at(2, 4, true)});
-  EXPECT_THAT(trouble.ranks, ElementsAre(1));
-}
-
-TEST(LateTroubleTest, BlamesASilentRankBeforeOneThatWaits) {
-  const auto trouble =
-      late_trouble(kOverdue, {at(0, 5, true), {.rank = 1, .name = "n"}, at(2, 4, true)});
-  EXPECT_THAT(trouble.ranks, ElementsAre(1));
-  EXPECT_THAT(trouble.what, HasSubstr("rank 1 (n) does not answer"));
-}
-
-TEST(LateTroubleTest, BlamesNoRankIfAllAreEquallyFar) {
-  EXPECT_THAT(late_trouble(kOverdue, {at(0, 5, false), at(1, 5, false)}).ranks, IsEmpty());
-  EXPECT_THAT(late_trouble(kOverdue, {at(0, 5, true), at(1, 5, true)}).ranks, IsEmpty());
-}
-
 RankStage counted(int rank, std::uint64_t started, std::uint64_t finished) {
   auto answer = at(rank, 5, false);
   answer.stage->counted = true;
@@ -68,34 +36,65 @@ Stage counted_overdue() {
   return stage;
 }
 
-TEST(LateTroubleTest, BlamesTheRankThatHasNotStartedAnOperation) {
-  const auto trouble =
-      late_trouble(counted_overdue(), {counted(0, 4, 3), counted(1, 3, 3), counted(2, 4, 3)});
-  EXPECT_THAT(trouble.ranks, ElementsAre(1));
-  EXPECT_EQ(trouble.what,
-            "an operation of the phase \"all_reduce\" takes longer than 10 s: rank 1 (n) has not "
-            "started operation 4");
-}
-
-TEST(LateTroubleTest, BlamesTheRankThatHasNotFinishedAnOperation) {
-  const auto trouble =
-      late_trouble(counted_overdue(), {counted(0, 4, 4), counted(1, 4, 3), counted(2, 5, 4)});
-  EXPECT_THAT(trouble.ranks, ElementsAre(1));
-  EXPECT_THAT(trouble.what, HasSubstr("rank 1 (n) has started operation 4 and not finished it"));
-}
-
-TEST(LateTroubleTest, BlamesTheSlowestOfThoseAtWorkIfOneWaits) {
+TEST(LateTroubleTest, BlamesTheRanksThatKeepOthersWaiting) {
+  struct Case {
+    std::string_view name;
+    Stage overdue;
+    std::vector<RankStage> ranks;
+    std::vector<int> blamed;
+    std::string what = {};
+  };
   auto waits = counted(0, 25, 25);
   waits.stage->waits = true;
-  const auto trouble =
-      late_trouble(counted_overdue(), {waits, counted(1, 25, 24), counted(2, 25, 25)});
-  EXPECT_THAT(trouble.ranks, ElementsAre(1));
-}
-
-TEST(LateTroubleTest, ReportsTheOperationThatAllRanksAreIn) {
-  const auto trouble = late_trouble(counted_overdue(), {counted(0, 4, 3), counted(1, 4, 3)});
-  EXPECT_THAT(trouble.ranks, IsEmpty());
-  EXPECT_THAT(trouble.what, HasSubstr("each rank has started operation 4 and not"));
+  const auto operation = counted_overdue();
+  for (const auto& [name, overdue, ranks, blamed, what] : {
+           Case{"works while others wait",
+                kOverdue,
+                {at(0, 5, true), at(1, 5, false), at(2, 5, true)},
+                {1},
+                "the phase \"all_reduce\" takes longer than 10 s: rank 1 (n) keeps the others "
+                "waiting in it"},
+           Case{"not one that is behind and waits",
+                kOverdue,
+                {at(0, 4, true), at(1, 5, true), at(2, 4, false)},
+                {2}},
+           Case{"the furthest behind if all wait",
+                kOverdue,
+                {at(0, 5, true), at(1, 3, true), at(2, 4, true)},
+                {1}},
+           Case{"a silent one before one that waits",
+                kOverdue,
+                {at(0, 5, true), {.rank = 1, .name = "n"}, at(2, 4, true)},
+                {1},
+                "rank 1 (n) does not answer"},
+           Case{"none if all are equally far", kOverdue, {at(0, 5, false), at(1, 5, false)}, {}},
+           Case{"nor if all wait", kOverdue, {at(0, 5, true), at(1, 5, true)}, {}},
+           Case{"has not started an operation",
+                operation,
+                {counted(0, 4, 3), counted(1, 3, 3), counted(2, 4, 3)},
+                {1},
+                "an operation of the phase \"all_reduce\" takes longer than 10 s: rank 1 (n) has "
+                "not started operation 4"},
+           Case{"has not finished an operation",
+                operation,
+                {counted(0, 4, 4), counted(1, 4, 3), counted(2, 5, 4)},
+                {1},
+                "rank 1 (n) has started operation 4 and not finished it"},
+           Case{"the slowest of those at work if one waits",
+                operation,
+                {waits, counted(1, 25, 24), counted(2, 25, 25)},
+                {1}},
+           Case{"all ranks are in the same operation",
+                operation,
+                {counted(0, 4, 3), counted(1, 4, 3)},
+                {},
+                "each rank has started operation 4 and not"},
+       }) {
+    const auto trouble = late_trouble(overdue, ranks);
+    EXPECT_EQ(trouble.ranks, blamed) << name;
+    EXPECT_EQ(trouble.ranks.size() + trouble.arrived.size(), ranks.size()) << name;
+    EXPECT_THAT(trouble.what, HasSubstr(what)) << name;
+  }
 }
 
 TEST(LateTroubleTest, DescribesOnlyAFewOfManyRanks) {

@@ -127,14 +127,14 @@ TEST(RunRecordTest, ASignalIsNotAVerdictAboutTheNodes) {
 TEST(RunRecordTest, ProvidesTheFactsForLimits) {
   auto known = two_ranks();
   known.facts.algorithm = "RING";
-  known.facts.algorithm_asked = true;
+  known.facts.algorithm_is_set = true;
   const auto facts = facts_of(known);
   EXPECT_EQ(facts.nodes, 2);
   EXPECT_EQ(facts.ranks, 2);
   EXPECT_EQ(facts.node, "a");
   EXPECT_EQ(facts.backend, "tcp");
   EXPECT_EQ(facts.algorithm, "RING");
-  EXPECT_TRUE(facts.algorithm_asked);
+  EXPECT_TRUE(facts.algorithm_is_set);
   EXPECT_FALSE(facts.gpus);
 }
 
@@ -174,7 +174,7 @@ TEST(RunRecordTest, PartsWithoutALimitAndDevicesAreATrial) {
   EXPECT_FALSE(report.judged);
 }
 
-TEST(RunRecordTest, TheTableHasTheSizesThatWereAskedFor) {
+TEST(RunRecordTest, TheTableHasTheRequestedSizes) {
   const auto head = table_head(two_ranks(), {.max = 1 << 20, .factor = 4}, {8, 32, 524288});
   EXPECT_EQ(head.min_bytes, 8U);
   EXPECT_EQ(head.max_bytes, 1048576U);
@@ -292,7 +292,7 @@ TEST_F(PrinterTest, KeepsTheTableForTheFile) {
   EXPECT_THAT(written.str(), StartsWith("  8  2  float\n#"));
 }
 
-TEST_F(PrinterTest, KnowsBeforehandThatAFileCannotBeWritten) {
+TEST_F(PrinterTest, DetectsEarlyThatAFileCannotBeWritten) {
   const TempDir folder;
   command.output = (folder.path() / "report").string();
   EXPECT_TRUE(Printer(command, console).can_finish());

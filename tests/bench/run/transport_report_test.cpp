@@ -35,12 +35,44 @@ TransportReport of(const std::vector<std::string>& logs, const std::vector<std::
   return transport_report(logs, members(), required, Collective::all_reduce);
 }
 
-TEST(TransportFactsTest, NameTheTransportsBetweenNodesAndInside) {
-  const auto facts = of({log_over("NET/IB/0/GDRDMA")}, {"ib", "gdr"}).facts;
-  EXPECT_TRUE(facts.known);
-  EXPECT_EQ(facts.used, "between nodes NET/IB/GDRDMA; inside P2P/CUMEM");
-  EXPECT_THAT(facts.missing, IsEmpty());
-  EXPECT_THAT(facts.unclear, IsEmpty());
+TEST(TransportFactsTest, NameTheTransportsAndTheMissingRequirements) {
+  const auto interface = line("NET/Socket : Using [0]eth0:10.0.0.4<0>");
+  struct Case {
+    std::vector<std::string> logs;
+    std::string used;
+    std::vector<std::string> required = {"ib"};
+    std::vector<std::string> missing = {}, unclear = {};
+  };
+  const std::string rdma = "between nodes NET/IB/GDRDMA; inside P2P/CUMEM";
+  for (const auto& [logs, used, required, missing, unclear] : {
+           Case{{log_over("NET/IB/0/GDRDMA")}, rdma, {"ib", "gdr"}},
+           Case{{log_over("NET/IB/0/GDRDMA") + interface}, rdma},
+           Case{{log_over("NET/Socket/0") + interface},
+                "between nodes NET/Socket (eth0); inside P2P/CUMEM",
+                {"ib"},
+                {"ib"}},
+           // The logs of all ranks count.
+           Case{{log_over("NET/IB/0/GDRDMA"),
+                 line("Channel 00/0 : 3[1] -> 0[0] [send] via NET/Socket/0")},
+                "between nodes NET/IB/GDRDMA, NET/Socket; inside P2P/CUMEM",
+                {"ib"},
+                {"ib"}},
+           Case{{line("Using network IB")}, "", {"p2p"}, {}, {"p2p"}},
+           Case{{"", ""}, ""},
+       }) {
+    const auto facts = of(logs, required).facts;
+    EXPECT_EQ(facts.known, !logs.front().empty()) << used;
+    EXPECT_EQ(facts.used, used);
+    EXPECT_EQ(facts.unclear, unclear);
+    ASSERT_EQ(facts.missing.size(), missing.size()) << used;
+    for (std::size_t i = 0; i < missing.size(); ++i) {
+      EXPECT_EQ(facts.missing[i].requirement, missing[i]);
+    }
+  }
+  const auto cause = of({log_over("NET/Socket/0") + line("NET/IB : No device found.")}, {"ib"})
+                         .facts.missing.at(0)
+                         .cause;
+  EXPECT_THAT(cause, ::testing::AllOf(HasSubstr("NET/Socket"), HasSubstr("no HCA")));
 }
 
 // A job across racks uses both, and the network limits it.
@@ -52,53 +84,10 @@ TEST(TransportFactsTest, NameTheSlowestConnectionOfNodes) {
   EXPECT_EQ(over({}), "");
 }
 
-TEST(TransportFactsTest, NameMissingRequirementsAndWhy) {
-  const auto facts =
-      of({log_over("NET/Socket/0") + line("NET/IB : No device found.")}, {"ib"}).facts;
-  ASSERT_EQ(facts.missing.size(), 1U);
-  EXPECT_EQ(facts.missing[0].requirement, "ib");
-  EXPECT_THAT(facts.missing[0].cause, HasSubstr("NET/Socket"));
-  EXPECT_THAT(facts.missing[0].cause, HasSubstr("no HCA"));
-}
-
-TEST(TransportFactsTest, NameTheInterfaceOfSockets) {
-  const auto facts =
-      of({log_over("NET/Socket/0") + line("NET/Socket : Using [0]eth0:10.0.0.4<0>")}, {"ib"}).facts;
-  EXPECT_EQ(facts.used, "between nodes NET/Socket (eth0); inside P2P/CUMEM");
-}
-
-TEST(TransportFactsTest, OmitTheInterfaceOfUnusedSockets) {
-  const auto facts =
-      of({log_over("NET/IB/0/GDRDMA") + line("NET/Socket : Using [0]eth0:10.0.0.4<0>")}, {}).facts;
-  EXPECT_EQ(facts.used, "between nodes NET/IB/GDRDMA; inside P2P/CUMEM");
-}
-
 TEST(TransportReportTest, ListsEachWarningOnce) {
   const std::string warning = "a:1:1 [0] NCCL WARN NET/IB : Unable to open device mlx5_ib0\n";
   EXPECT_THAT(of({warning + line("Using network IB"), warning}, {}).warnings,
               ElementsAre("NET/IB : Unable to open device mlx5_ib0"));
-}
-
-TEST(TransportFactsTest, AreUnknownWithoutALog) {
-  const auto facts = of({"", ""}, {"ib"}).facts;
-  EXPECT_FALSE(facts.known);
-  EXPECT_EQ(facts.used, "");
-  EXPECT_THAT(facts.missing, IsEmpty());
-}
-
-TEST(TransportFactsTest, AreUnclearIfTheLogOmitsARequirement) {
-  const auto facts = of({line("Using network IB")}, {"ib", "p2p"}).facts;
-  EXPECT_TRUE(facts.known);
-  EXPECT_THAT(facts.unclear, ::testing::Contains("p2p"));
-}
-
-TEST(TransportFactsTest, CombineTheLogsOfAllRanks) {
-  const auto facts =
-      of({log_over("NET/IB/0/GDRDMA"), line("Channel 00/0 : 3[1] -> 0[0] [send] via NET/Socket/0")},
-         {"ib"})
-          .facts;
-  EXPECT_THAT(facts.used, HasSubstr("NET/Socket"));
-  EXPECT_EQ(facts.missing.size(), 1U);
 }
 
 TEST(TransportReportTest, ListsThePairsOfEachTransport) {
