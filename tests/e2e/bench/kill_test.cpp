@@ -40,7 +40,7 @@ class Party {
   virtual pid_t pid_of(int rank) = 0;
   // The output of `rank` once everything has exited; `spared` is not waited for.
   virtual std::string output_of(int rank, int spared) = 0;
-  virtual ::testing::AssertionResult is_in_operation() = 0;
+  ::testing::AssertionResult is_in_operation() { return job.says(0, kTableBegun); }
 
   Job job;
   Variables variables;
@@ -70,8 +70,6 @@ class ByHand : public Party {
     }
     return out;
   }
-
-  ::testing::AssertionResult is_in_operation() override { return job.says(0, kTableBegun); }
 };
 
 // One process that starts the ranks and collects their output.
@@ -98,8 +96,6 @@ class Launched : public Party {
     status = end.status;
     return end.out + end.err;
   }
-
-  ::testing::AssertionResult is_in_operation() override { return job.says(0, kTableBegun); }
 
  private:
   bool by_mpirun_;

@@ -5,9 +5,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <fstream>
-#include <sstream>
-
 #include "tests/e2e/bench/job.hpp"
 
 namespace muster::e2e {
@@ -82,59 +79,46 @@ TEST_F(Locate, HealthyNodesPass) {
   EXPECT_THAT(report["nodes"], ElementsAre("node0", "node1", "node2", "node3", "node4", "node5"));
 }
 
-TEST_F(Locate, ASlowHcaIsToldFromItsGpuAndItsNode) {
-  start_fakes(R"("slow_part": {"of": "hca", "host": 4, "gpu": 1, "share": 0.5})");
+struct SlowPartCase {
+  std::string faults;
+  std::string node;
+  const char* message;
+  Words more = {};
+};
+
+class LocateSlowPart : public Locate, public ::testing::WithParamInterface<SlowPartCase> {};
+
+TEST_P(LocateSlowPart, IsNamed) {
+  start_fakes(GetParam().faults, GetParam().more);
   const auto report = end(1);
-  EXPECT_THAT(report["accused"], ElementsAre("node4"));
-  EXPECT_EQ(finding_of(report, "bench.locate")["device"], "node4");
-  EXPECT_THAT(message_of(report, "bench.locate"), HasSubstr("HCA 1: 93.5 GB/s, 50% of"));
+  EXPECT_THAT(report["accused"], ElementsAre(GetParam().node));
+  EXPECT_EQ(finding_of(report, "bench.locate")["device"], GetParam().node);
+  EXPECT_THAT(message_of(report, "bench.locate"), HasSubstr(GetParam().message));
 }
 
-// Links within a node slow down every measurement between nodes; the node's own tests tell them
-// apart.
-TEST_F(Locate, ASlowNodeIsTestedFromWithin) {
-  nodes = 4;
-  start_fakes(R"("slow_part": {"of": "hca", "host": 2, "gpu": 1, "share": 0.5},
-                 "node": {"pcie": {"1": 12}})",
-              {"--node-tests=gpu.copy", "--set=bench.host_copy.fail_below=20 GB/s"});
-  const auto report = end(1);
-  EXPECT_THAT(report["accused"], ElementsAre("node2"));
-  EXPECT_THAT(message_of(report, "bench.locate"),
-              HasSubstr("tested from within: bench.host_copy gpu1: "));
-}
+const Words kTestsItself{"--node-tests=gpu.copy", "--set=bench.host_copy.fail_below=20 GB/s"};
 
-TEST_F(Locate, WhatANodesOwnTestsPassIsRuledOut) {
-  nodes = 4;
-  start_fakes(R"("slow_part": {"of": "hca", "host": 2, "gpu": 1, "share": 0.5})",
-              {"--node-tests=gpu.copy", "--set=bench.host_copy.fail_below=20 GB/s"});
-  EXPECT_THAT(message_of(end(1), "bench.locate"),
-              HasSubstr("not the parts that its own tests measure: 1 passed"));
-}
+INSTANTIATE_TEST_SUITE_P(
+    Each, LocateSlowPart,
+    ::testing::Values(
+        SlowPartCase{R"("slow_part": {"of": "hca", "host": 4, "gpu": 1, "share": 0.5})", "node4",
+                     "HCA 1: 93.5 GB/s, 50% of"},
+        SlowPartCase{R"("slow_part": {"of": "gpu", "host": 2, "gpu": 0, "share": 0.7})", "node2",
+                     "GPU 0: 130.9 GB/s, 70% of"},
+        SlowPartCase{R"("slow_part": {"of": "links", "host": 5, "share": 0.8})", "node5",
+                     "the links between its GPUs"},
+        // The node's own tests distinguish a fault inside it.
+        SlowPartCase{R"("slow_part": {"of": "hca", "host": 2, "gpu": 1, "share": 0.5},
+                        "node": {"pcie": {"1": 12}})",
+                     "node2", "tested from within: bench.host_copy gpu1: ", kTestsItself},
+        SlowPartCase{R"("slow_part": {"of": "hca", "host": 2, "gpu": 1, "share": 0.5})", "node2",
+                     "not the parts that its own tests measure: 1 passed", kTestsItself},
+        SlowPartCase{R"("slow_part": {"of": "hca", "host": 2, "gpu": 1, "share": 0.5})",
+                     "node2",
+                     "not tested from within: ",
+                     {"--node-tests=ib.loopback"}}));
 
-TEST_F(Locate, ATestThatCannotRunIsSaidAndTheSearchHolds) {
-  nodes = 4;
-  start_fakes(R"("slow_part": {"of": "hca", "host": 2, "gpu": 1, "share": 0.5})",
-              {"--node-tests=ib.loopback"});
-  const auto report = end(1);
-  EXPECT_THAT(report["accused"], ElementsAre("node2"));
-  EXPECT_THAT(message_of(report, "bench.locate"), HasSubstr("not tested from within: "));
-}
-
-TEST_F(Locate, ASlowGpuIsToldFromItsHca) {
-  start_fakes(R"("slow_part": {"of": "gpu", "host": 2, "gpu": 0, "share": 0.7})");
-  const auto report = end(1);
-  EXPECT_THAT(report["accused"], ElementsAre("node2"));
-  EXPECT_THAT(message_of(report, "bench.locate"), HasSubstr("GPU 0: 130.9 GB/s, 70% of"));
-}
-
-TEST_F(Locate, SlowLinksInsideANodeAreToldFromItsDevices) {
-  start_fakes(R"("slow_part": {"of": "links", "host": 5, "share": 0.8})");
-  const auto report = end(1);
-  EXPECT_THAT(report["accused"], ElementsAre("node5"));
-  EXPECT_THAT(message_of(report, "bench.locate"), HasSubstr("the links between its GPUs"));
-}
-
-TEST_F(Locate, APairThatHangsIsNamedAndTheRestIsMeasured) {
+TEST_F(Locate, NamesAPairThatHangs) {
   start_fakes(R"("hang_between": "1-4")",
               {"--operation-deadline=2s", fmt::format("--csv={}/pairs", job.folder().string())});
   const auto report = end(1);
@@ -149,7 +133,7 @@ TEST_F(Locate, APairThatHangsIsNamedAndTheRestIsMeasured) {
 }
 
 // Two nodes with a firewall or a bad cable between them.
-TEST_F(Locate, APairWhoseCommunicatorNeverFormsIsNamedAndTheRestIsMeasured) {
+TEST_F(Locate, NamesAPairWhoseCommunicatorNeverForms) {
   start_fakes(R"("apart": "1-4")",
               {"--operation-deadline=4s", fmt::format("--csv={}/pairs", job.folder().string())});
   const auto report = end(1);
@@ -159,7 +143,7 @@ TEST_F(Locate, APairWhoseCommunicatorNeverFormsIsNamedAndTheRestIsMeasured) {
   EXPECT_THAT(content_of(job.folder() / "pairs"), HasSubstr("node0,node5,187")) << said;
 }
 
-TEST_F(Locate, ANodeWhoseProcessesDieIsNamedAndTheRestIsMeasured) {
+TEST_F(Locate, NamesANodeWhoseProcessesDie) {
   start_fakes(R"("dies": 3)",
               {"--operation-deadline=4s", fmt::format("--csv={}/pairs", job.folder().string())});
   nlohmann::json report;
@@ -181,14 +165,14 @@ TEST_F(Locate, ANodeWhoseProcessesDieIsNamedAndTheRestIsMeasured) {
 }
 
 // ND A100's limit is for 8 GiB; smaller messages may be slower.
-TEST_F(Locate, AProfilesLimitHoldsFromItsSizeOn) {
+TEST_F(Locate, IgnoresALimitForLargerMessages) {
   profile = "nd96asr_v4";
   busbw = 170;
   start_fakes("", {"--environment=job"});
   EXPECT_EQ(end(0)["verdict"], "healthy");
 }
 
-TEST_F(Locate, WithoutASizeItIsThatOfTheLimit) {
+TEST_F(Locate, UsesTheSizeOfTheLimitByDefault) {
   profile = "nd96asr_v4";
   size.clear();
   busbw = 170;
@@ -199,7 +183,7 @@ TEST_F(Locate, WithoutASizeItIsThatOfTheLimit) {
               HasSubstr("no node stands out, and the median of all pairs is 170.0 GB/s"));
 }
 
-TEST_F(Locate, WrongDataAreAFindingOfTheirOwn) {
+TEST_F(Locate, ReportsWrongData) {
   // The first operation of rank 1 of a group, in the second place of each node.
   start_fakes(R"("wrong": {"rank": 3, "operation": 0, "index": 7})");
   const auto report = end(1);

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Runs under this machine's mpirun.
-#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -17,19 +16,26 @@ constexpr std::array kCollectives{
     "all_reduce", "all_gather", "reduce_scatter", "broadcast", "reduce",   "alltoall", "alltoallv",
     "hypercube",  "sendrecv",   "gather",         "scatter",   "pingpong", "uniband",  "biband"};
 
-class MpiCollective : public ::testing::TestWithParam<const char*> {
+class MpiRunTest : public ::testing::Test {
  protected:
   void SetUp() override {
     if (!has_mpirun()) GTEST_SKIP() << "mpirun is not installed";
   }
+
+  static Ended run(int ranks, const Words& words, const Variables& variables = {}) {
+    Job job;
+    auto ended = job.end_of(job.start(mpirun(ranks, muster_bench(words)), variables));
+    EXPECT_TRUE(job.leaves_nothing());
+    return ended;
+  }
 };
+
+class MpiCollective : public MpiRunTest, public ::testing::WithParamInterface<const char*> {};
 
 TEST_P(MpiCollective, IsVerifiedAndMeasuredOnTwoRanksAndFour) {
   for (const int ranks : {2, 4}) {
-    Job job;
-    const auto end = job.end_of(job.start(
-        mpirun(ranks, muster_bench({GetParam(), "--max=4KiB", "--iterations=5", "--profile=generic",
-                                    "--format=json", kAnyBandwidth}))));
+    const auto end = run(ranks, {GetParam(), "--max=4KiB", "--iterations=5", "--profile=generic",
+                                 "--format=json", kAnyBandwidth});
     EXPECT_EQ(end.status, 0) << end.err << end.out;
     const auto report = end.report();
     ASSERT_TRUE(report.is_object()) << end.out;
@@ -43,18 +49,14 @@ TEST_P(MpiCollective, IsVerifiedAndMeasuredOnTwoRanksAndFour) {
       EXPECT_EQ(conditions["backend"], "mpi");
       EXPECT_EQ(each["wrong_elements"], 0);
     }
-    EXPECT_TRUE(job.leaves_nothing());
   }
 }
 
 INSTANTIATE_TEST_SUITE_P(Each, MpiCollective, ::testing::ValuesIn(kCollectives),
                          [](const auto& it) { return std::string(it.param); });
 
-TEST(MpiRunTest, ABarrierIsATimeThatNobodyJudges) {
-  if (!has_mpirun()) GTEST_SKIP() << "mpirun is not installed";
-  Job job;
-  const auto end = job.end_of(job.start(mpirun(
-      4, muster_bench({"barrier", "--iterations=5", "--profile=generic", "--format=json"}))));
+TEST_F(MpiRunTest, MeasuresTheTimeOfABarrier) {
+  const auto end = run(4, {"barrier", "--iterations=5", "--profile=generic", "--format=json"});
   const auto report = end.report();
   EXPECT_EQ(end.status, report["judged"] == true ? 2 : 0) << end.err;
   ASSERT_EQ(report["measurements"].size(), 1U) << end.out;
@@ -65,20 +67,14 @@ TEST(MpiRunTest, ABarrierIsATimeThatNobodyJudges) {
   EXPECT_EQ(outcome_of(report, "bench.data"), "skip");
 }
 
-TEST(MpiRunTest, PairsNeedAnEvenNumberOfRanks) {
-  if (!has_mpirun()) GTEST_SKIP() << "mpirun is not installed";
-  Job job;
-  const auto end =
-      job.end_of(job.start(mpirun(3, muster_bench({"pingpong", "--max=64", "--profile=generic"}))));
+TEST_F(MpiRunTest, PairsNeedAnEvenNumberOfRanks) {
+  const auto end = run(3, {"pingpong", "--max=64", "--profile=generic"});
   EXPECT_EQ(end.status, 64);
   EXPECT_THAT(end.err, HasSubstr("even number of ranks, got 3"));
 }
 
-TEST(MpiRunTest, PrintsATableAndAVerdict) {
-  if (!has_mpirun()) GTEST_SKIP() << "mpirun is not installed";
-  Job job;
-  const auto end = job.end_of(job.start(mpirun(
-      2, muster_bench({"all_reduce", "--sizes=8,64KiB", "--profile=generic", kAnyBandwidth}))));
+TEST_F(MpiRunTest, PrintsATableAndAVerdict) {
+  const auto end = run(2, {"all_reduce", "--sizes=8,64KiB", "--profile=generic", kAnyBandwidth});
   EXPECT_EQ(end.status, 0) << end.err;
   EXPECT_EQ(end.err, "");
   EXPECT_THAT(end.out, HasSubstr("# muster-bench all_reduce, Open MPI"));
@@ -87,13 +83,10 @@ TEST(MpiRunTest, PrintsATableAndAVerdict) {
   EXPECT_THAT(end.out, HasSubstr(" is healthy: "));
 }
 
-TEST(MpiRunTest, PartsOfTheRanksRunInCommunicatorsOfTheirOwn) {
-  if (!has_mpirun()) GTEST_SKIP() << "mpirun is not installed";
+TEST_F(MpiRunTest, EachPartHasItsOwnCommunicator) {
   for (const auto* order : {"--split-order=at_once", "--split-order=in_turn"}) {
-    Job job;
-    const auto end = job.end_of(
-        job.start(mpirun(4, muster_bench({"all_reduce", "--sizes=8,64KiB", "--split=2", order,
-                                          "--format=json", "--profile=generic", kAnyBandwidth}))));
+    const auto end = run(4, {"all_reduce", "--sizes=8,64KiB", "--split=2", order, "--format=json",
+                             "--profile=generic", kAnyBandwidth});
     EXPECT_EQ(end.status, 0) << end.err;
     const auto report = end.report();
     ASSERT_EQ(report["measurements"].size(), 8U) << "2 parts, 2 sizes, 2 placements";
@@ -105,25 +98,19 @@ TEST(MpiRunTest, PartsOfTheRanksRunInCommunicatorsOfTheirOwn) {
 }
 
 // Other back ends need only the launcher's environment.
-TEST(MpiRunTest, RunsOverTcpWhenAsked) {
-  if (!has_mpirun()) GTEST_SKIP() << "mpirun is not installed";
-  Job job;
+TEST_F(MpiRunTest, RunsOverTcpIfRequested) {
   const auto end =
-      job.end_of(job.start(mpirun(2, muster_bench({"all_reduce", "--sizes=8", "--profile=generic",
-                                                   "--backend=tcp", kAnyBandwidth}))));
+      run(2, {"all_reduce", "--sizes=8", "--profile=generic", "--backend=tcp", kAnyBandwidth});
   EXPECT_EQ(end.status, 0) << end.err;
   EXPECT_THAT(end.out, HasSubstr("TCP of muster-bench"));
 }
 
 // A packaged muster on a node without an MPI library: the module exists but cannot be loaded.
-TEST(MpiRunTest, RunsOverTcpWhereTheModuleCannotBeOpened) {
-  if (!has_mpirun()) GTEST_SKIP() << "mpirun is not installed";
+TEST_F(MpiRunTest, RunsOverTcpIfTheModuleCannotBeOpened) {
   Job job;
   const auto module = job.write("muster_mpi.so", "no library");
-  const auto end = job.end_of(job.start(
-      mpirun(2,
-             muster_bench({"all_reduce", "--sizes=8", "--profile=generic", "-v", kAnyBandwidth})),
-      {{"MUSTER_MPI_MODULE", module}}));
+  const auto end = run(2, {"all_reduce", "--sizes=8", "--profile=generic", "-v", kAnyBandwidth},
+                       {{"MUSTER_MPI_MODULE", module}});
   EXPECT_EQ(end.status, 0) << end.err;
   EXPECT_THAT(end.out, HasSubstr("TCP of muster-bench"));
   EXPECT_THAT(end.out + end.err, HasSubstr("and no MPI: open the MPI module: "));

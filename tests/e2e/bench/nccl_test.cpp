@@ -107,7 +107,7 @@ TEST_F(FakeNccl, BelowTheLimitIsUnhealthy) {
                         "180.90, 180.90"));
 }
 
-TEST_F(FakeNccl, EachRailRunsInACommunicatorOfItsOwn) {
+TEST_F(FakeNccl, EachRailHasItsOwnCommunicator) {
   sizes = "--sizes=64MiB";
   start(R"("busbw": {"*": 23})", {"--split=rail"});
   auto report = end(0);
@@ -117,7 +117,7 @@ TEST_F(FakeNccl, EachRailRunsInACommunicatorOfItsOwn) {
   EXPECT_EQ(report["measurements"][15]["conditions"]["nodes"], 2);
 }
 
-TEST_F(FakeNccl, EachNodeIsHeldToItsLimitInACommunicatorOfItsOwn) {
+TEST_F(FakeNccl, EachNodeIsJudgedByItsLimit) {
   start(R"("busbw": {"*": 232})", {"--split=node"});
   auto report = end(0);
   EXPECT_EQ(outcome_of(report, "bench.node_all_reduce"), "pass");
@@ -126,7 +126,7 @@ TEST_F(FakeNccl, EachNodeIsHeldToItsLimitInACommunicatorOfItsOwn) {
 }
 
 // Its limit is for NVLS, and the ring that NCCL uses here is slow.
-TEST_F(FakeNccl, ANodeThatFallsBackFromNvlsIsUnhealthyWhenItIsSlow) {
+TEST_F(FakeNccl, ASlowFallBackFromNvlsIsUnhealthy) {
   ranks = kGpus;
   memory_gib = 80;
   profile = "nd96isr_h100_v5";
@@ -138,7 +138,7 @@ TEST_F(FakeNccl, ANodeThatFallsBackFromNvlsIsUnhealthyWhenItIsSlow) {
               HasSubstr("the limit is for algorithm nvls, and NCCL used ring"));
 }
 
-TEST_F(FakeNccl, WithoutItsLibraryNothingIsKnownOfTheNodes) {
+TEST_F(FakeNccl, WithoutItsLibraryTheVerdictIsUnknown) {
   ranks = 2;
   nccl = "/nonexistent/libnccl.so.2";
   start("");
@@ -148,7 +148,7 @@ TEST_F(FakeNccl, WithoutItsLibraryNothingIsKnownOfTheNodes) {
   EXPECT_THAT(message_of(report, "bench.completion"), HasSubstr("/nonexistent/libnccl.so.2"));
 }
 
-TEST_F(FakeNccl, FallingBackToTcpIsTheFindingAndNotTheBandwidth) {
+TEST_F(FakeNccl, AFallBackToTcpIsReportedInsteadOfTheBandwidth) {
   start(R"("busbw": {"all_reduce": 11}, "network": "socket", "cause": "disabled")");
   const auto report = end(1);
   EXPECT_THAT(message_of(report, "bench.transport"),
@@ -170,37 +170,51 @@ TEST_F(FakeNccl, OneWrongElementIsNamed) {
                     HasSubstr("after all_reduce of 8 GiB out of place; 1 element is wrong there")));
 }
 
-TEST_F(FakeNccl, ARankThatNeverComesToTheCommunicatorEndsTheRunInTime) {
-  start(R"("absent": 9)", {"--join-deadline=8s", "--operation-deadline=4s"});
+struct Stuck {
+  std::string faults;
+  Words options;
+  std::vector<std::string> parts;  // of the message
+};
+
+class FakeNcclStuck : public FakeNccl, public ::testing::WithParamInterface<Stuck> {};
+
+TEST_P(FakeNcclStuck, EndsInTimeAndNamesTheRank) {
+  start(GetParam().faults, GetParam().options);
   const auto report = end(1);
   EXPECT_EQ(outcome_of(report, "bench.completion"), "fail");
-  EXPECT_THAT(message_of(report, "bench.completion"),
-              AllOf(HasSubstr("start of nccl's communicator"), HasSubstr("rank 9 "),
-                    HasSubstr("has not started it")));
+  for (const auto& part : GetParam().parts) {
+    EXPECT_THAT(message_of(report, "bench.completion"), HasSubstr(part));
+  }
 }
 
-TEST_F(FakeNccl, AHangInAnOperationEndsTheRunInTime) {
-  start(R"("busbw": {"*": 187}, "hang": {"rank": 11, "operation": 7})",
-        {"--operation-deadline=2s"});
-  const auto report = end(1);
-  EXPECT_EQ(outcome_of(report, "bench.completion"), "fail");
-  EXPECT_THAT(message_of(report, "bench.completion"),
-              AllOf(HasSubstr("all_reduce of 8 GiB"), HasSubstr("rank 11 (gpu3 "),
-                    HasSubstr("has not started operation 7")));
-}
-
-// The GPU stops before the first, verified operation.
-TEST_F(FakeNccl, ARankThatNeverStartsIsNamed) {
-  start(R"("hang": {"rank": 11, "operation": 0})",
-        {"--join-deadline=8s", "--operation-deadline=4s"});
-  const auto finding = finding_of(end(1), "bench.completion");
-  EXPECT_EQ(finding["device"], "node1");
-  EXPECT_THAT(finding["message"].get<std::string>(),
-              AllOf(HasSubstr("rank 11 (gpu3 "), HasSubstr("has not started operation 1")));
-}
+INSTANTIATE_TEST_SUITE_P(
+    Each, FakeNcclStuck,
+    ::testing::Values(
+        // A rank does not come to the communicator.
+        Stuck{R"("absent": 9)",
+              {"--join-deadline=8s", "--operation-deadline=4s"},
+              {"start of nccl's communicator", "rank 9 ", "has not started it"}},
+        Stuck{R"("absent": 9, "nccl_version": 23102)",
+              {"--diagnose", "--join-deadline=8s", "--operation-deadline=2s"},
+              {}},
+        Stuck{R"("busbw": {"*": 187}, "hang": {"rank": 11, "operation": 7})",
+              {"--operation-deadline=2s"},
+              {"all_reduce of 8 GiB", "rank 11 (gpu3 ", "has not started operation 7"}},
+        // The GPU stops before the first, verified operation.
+        Stuck{R"("hang": {"rank": 11, "operation": 0})",
+              {"--join-deadline=8s", "--operation-deadline=4s"},
+              {"rank 11 (gpu3 ", " on node1) ", "has not started operation 1"}},
+        Stuck{R"("hang": {"rank": 11, "operation": 7}, "abort_hangs": true)",
+              {"--operation-deadline=2s"},
+              {}},
+        Stuck{
+            R"("async_error": {"rank": 3, "operation": 7, "code": 6, "text": "NET/IB: completion error"})",
+            {},
+            {"rank 3 (gpu3 ", " on node0) gave up in all_reduce of 8 GiB",
+             "NCCL reports an asynchronous error", "NET/IB: completion error"}}));
 
 // NCCL's warnings are in the report, and its whole log goes to a user who asked for it.
-TEST_F(FakeNccl, AHangIsToldWithNcclsOwnWords) {
+TEST_F(FakeNccl, AHangIsReportedWithNcclsWarnings) {
   ranks = 2;
   own_variables["NCCL_DEBUG"] = "WARN";
   start(R"("hang": {"rank": 1, "operation": 7}, "warning": "NET/IB : a completion is missing")",
@@ -215,7 +229,7 @@ TEST_F(FakeNccl, AHangIsToldWithNcclsOwnWords) {
   }
 }
 
-TEST_F(FakeNccl, AHangIsToldWithWhatNcclsRasServiceKnows) {
+TEST_F(FakeNccl, AHangIsReportedWithTheAnswerOfNcclsRasService) {
   ranks = 2;
   const fakes::Ras service(
       "SERVER PROTOCOL 2\nOK\nErrors\n======\n\nDEAD\n  1 job process is considered dead\n");
@@ -227,7 +241,7 @@ TEST_F(FakeNccl, AHangIsToldWithWhatNcclsRasServiceKnows) {
 }
 
 // NCCL also prints it to the report's stream.
-TEST_F(FakeNccl, WhatNcclFindsOfItsOwnPathsIsAFinding) {
+TEST_F(FakeNccl, ReportsNcclsDiagnosis) {
   ranks = 2;
   start(R"("busbw": {"*": 187}, "nccl_version": 23102, "diagnosis": [
           "NCCL DIAG === NCCL Diagnostics ===",
@@ -240,7 +254,7 @@ TEST_F(FakeNccl, WhatNcclFindsOfItsOwnPathsIsAFinding) {
             "NCCL: p2p: only 1/2 GPU-to-GPU peer accesses passed verification");
 }
 
-TEST_F(FakeNccl, ARunThatHangsAfterADiagnosisIsReportedWithIt) {
+TEST_F(FakeNccl, AHangIsReportedWithTheDiagnosis) {
   ranks = 2;
   start(R"("hang": {"rank": 1, "operation": 7}, "nccl_version": 23102, "diagnosis": [
           "NCCL DIAG [OK]   p2p: verified 2 peer accesses"])",
@@ -250,13 +264,6 @@ TEST_F(FakeNccl, ARunThatHangsAfterADiagnosisIsReportedWithIt) {
   EXPECT_EQ(outcome_of(report, "bench.completion"), "fail");
 }
 
-TEST_F(FakeNccl, ACommunicatorThatNeverFormsIsReportedWhileItsDiagnosisRuns) {
-  ranks = 2;
-  start(R"("absent": 1, "nccl_version": 23102)",
-        {"--diagnose", "--profile=generic", "--join-deadline=8s", "--operation-deadline=2s"});
-  EXPECT_EQ(outcome_of(end(1), "bench.completion"), "fail");
-}
-
 TEST_F(FakeNccl, AnOlderNcclCannotDiagnoseItself) {
   ranks = 2;
   start("", {"--diagnose", "--profile=generic"});
@@ -264,28 +271,8 @@ TEST_F(FakeNccl, AnOlderNcclCannotDiagnoseItself) {
               HasSubstr("--diagnose: NCCL 2.28.9 is too old: needs 2.31"));
 }
 
-TEST_F(FakeNccl, AnAbortThatHangsEndsTheRunAllTheSame) {
-  start(R"("hang": {"rank": 11, "operation": 7}, "abort_hangs": true)",
-        {"--operation-deadline=2s"});
-  EXPECT_EQ(outcome_of(end(1), "bench.completion"), "fail");
-}
-
-TEST_F(FakeNccl, AnAsynchronousErrorIsTheRanksOwn) {
-  start(
-      R"("async_error": {"rank": 3, "operation": 7, "code": 6, "text": "NET/IB: completion error"})");
-  const auto report = end(1);
-  const auto finding = finding_of(report, "bench.completion");
-  ASSERT_TRUE(finding.is_object());
-  EXPECT_EQ(finding["device"], "node0");
-  EXPECT_THAT(
-      finding["message"].get<std::string>(),
-      AllOf(HasSubstr("rank 3 (gpu3 "), HasSubstr(" on node0) gave up in all_reduce of 8 GiB"),
-            HasSubstr("NCCL reports an asynchronous error"),
-            HasSubstr("NET/IB: completion error")));
-}
-
 // Scripts look for these words in the table, and the first match must be the right one.
-TEST_F(FakeNccl, WhatNcclWarnsOfIsToldBehindTheTable) {
+TEST_F(FakeNccl, PrintsNcclsWarningsAfterTheTable) {
   ranks = 2;
   profile = "generic";
   sizes = "--sizes=1MiB";
@@ -300,7 +287,7 @@ TEST_F(FakeNccl, WhatNcclWarnsOfIsToldBehindTheTable) {
   EXPECT_EQ(ended.out.find("NCCL warns", warning + 10), std::string::npos) << "each once";
 }
 
-TEST_F(FakeNccl, SaysWhereItsThreadsRunUnlessItIsNotToCare) {
+TEST_F(FakeNccl, VerbosePrintsTheBindingUnlessItIsOff) {
   ranks = 1;
   profile = "generic";
   sizes = "--sizes=1MiB";
@@ -341,7 +328,7 @@ TEST_F(FakeNccl, TheLossOfRank0AloneIsReportedByRank1Alone) {
 }
 
 // The module of another MPI reports rank 0 of 1 to each process.
-TEST_F(FakeNccl, AnMpiThatDoesNotFitTheLauncherIsNotNeeded) {
+TEST_F(FakeNccl, RunsWithoutAnMpiThatContradictsTheLauncher) {
   const auto scenario = job.write("scenario.json", R"({"gpus": 2, "busbw": {"*": 187}})");
   const auto port = std::to_string(free_port());
   const auto words = muster_bench({"all_reduce", kAnyBandwidth, "--sizes=1MiB", "--profile=generic",
@@ -363,7 +350,7 @@ TEST_F(FakeNccl, AnMpiThatDoesNotFitTheLauncherIsNotNeeded) {
 }
 
 // A driver without a GPU, on a node that needs none.
-TEST(FakeNcclTest, ANodeWithADriverAndNoGpuMeasuresItsHostMemory) {
+TEST(FakeNcclTest, ANodeWithoutGpusMeasuresHostMemory) {
   Job job;
   const auto scenario = job.write("scenario.json", R"({"gpus": 0})");
   const auto words = [](const char* profile) {

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <chrono>
 #include <csignal>
+#include <functional>
 #include <thread>
 
 #include "tests/e2e/bench/job.hpp"
@@ -88,9 +89,11 @@ TEST_F(Node, RunsTrainingStepsOverItsGpus) {
   EXPECT_TRUE(job.leaves_nothing());
 }
 
-TEST_F(Node, KilledAtAnyMomentLeavesNothing) {
-  for (const int after_ms : {5, 40, 150, 400, 900}) {
-    const auto started = job.start(words({"--skip=host.disk"}), variables("{}"));
+// Kills the process that `start` starts after each of these times.
+void expect_killed_leaves_nothing(Job& job, const std::vector<int>& milliseconds,
+                                  const std::function<std::size_t()>& start) {
+  for (const int after_ms : milliseconds) {
+    const auto started = start();
     std::this_thread::sleep_for(std::chrono::milliseconds(after_ms));
     ::kill(job.pid_of(started), SIGKILL);
     EXPECT_EQ(job.end_of(started).status, 128 + SIGKILL) << after_ms;
@@ -98,16 +101,17 @@ TEST_F(Node, KilledAtAnyMomentLeavesNothing) {
   }
 }
 
+TEST_F(Node, KilledAtAnyMomentLeavesNothing) {
+  expect_killed_leaves_nothing(job, {5, 40, 150, 400, 900}, [&] {
+    return job.start(words({"--skip=host.disk"}), variables("{}"));
+  });
+}
+
 TEST_F(Node, KilledWhileHcasAreAtWorkLeavesNothing) {
   auto given = variables("{}");
   given["MUSTER_FAKE_VERBS"] = job.write("hcas.json", R"({"silent": 1})");
-  for (const int after_ms : {100, 700}) {
-    const auto started = job.start(words({"--only=ib.loopback"}), given);
-    std::this_thread::sleep_for(std::chrono::milliseconds(after_ms));
-    ::kill(job.pid_of(started), SIGKILL);
-    EXPECT_EQ(job.end_of(started).status, 128 + SIGKILL) << after_ms;
-    EXPECT_TRUE(job.leaves_nothing()) << after_ms;
-  }
+  expect_killed_leaves_nothing(job, {100, 700},
+                               [&] { return job.start(words({"--only=ib.loopback"}), given); });
 }
 
 using ::testing::AllOf;
@@ -151,7 +155,7 @@ class Train : public ::testing::Test {
 };
 
 // All-reduces that take as long as products; the last layer's overlaps nothing.
-TEST_F(Train, AStepTakesItsLongerPartAndWhatIsLeftOfTheOther) {
+TEST_F(Train, AStepTakesAsLongAsItsLongerPart) {
   const auto ended = run(2,
                          R"("node": {"gemm": {"bf16": 600}}, "busbw": {"all_reduce": 400},
                             "latency_us": 0)",
@@ -170,7 +174,7 @@ TEST_F(Train, AStepTakesItsLongerPartAndWhatIsLeftOfTheOther) {
   EXPECT_LE(step, 1.02 * (products + reductions));
 }
 
-TEST_F(Train, TheGpuForWhichAllOthersWaitIsNamed) {
+TEST_F(Train, NamesTheSlowestGpu) {
   const auto ended = run(4, R"("node": {"gemm_share": {"2": 0.7}})");
   EXPECT_EQ(ended.status, 2) << ended.out << ended.err;  // no limit is set
   const auto report = ended.report();
@@ -217,13 +221,8 @@ TEST_F(Train, AnAllReduceThatHangsEndsTheRun) {
 }
 
 TEST_F(Train, KilledAtAnyMomentLeavesNothing) {
-  for (const int after_ms : {50, 300, 900}) {
-    const auto started = start(2, R"("inside": "nvls")", {"--steps=10000"});
-    std::this_thread::sleep_for(std::chrono::milliseconds(after_ms));
-    ::kill(job.pid_of(started), SIGKILL);
-    EXPECT_EQ(job.end_of(started).status, 128 + SIGKILL) << after_ms;
-    EXPECT_TRUE(job.leaves_nothing()) << after_ms;
-  }
+  expect_killed_leaves_nothing(job, {50, 300, 900},
+                               [&] { return start(2, R"("inside": "nvls")", {"--steps=10000"}); });
 }
 
 }  // namespace

@@ -3,9 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <fstream>
 #include <regex>
-#include <sstream>
 
 #include "lib/base/text.hpp"
 #include "tests/e2e/bench/job.hpp"
@@ -50,7 +48,7 @@ TEST(SeveralCollectives, AreMeasuredInOneLaunch) {
   EXPECT_EQ(measured.size(), 11U);
 }
 
-TEST(OutputTest, WithoutALimitItIsATrialOrTheLastLineSaysWhy) {
+TEST(OutputTest, WithoutALimitItIsATrialOrTheLastLineGivesTheReason) {
   Job job;
   const auto run = [&](const std::vector<std::string>& more) {
     auto words = muster_bench({"all_reduce", "--sizes=1KiB", "--iterations=3", "--backend=tcp",
@@ -113,29 +111,20 @@ TEST(SeveralCollectives, WithoutALimitAreUnknownIfTheyWereNamed) {
   EXPECT_EQ(run("broadcast,reduce").status, 2);
 }
 
-struct Form {
-  const char* name;
-  const char* begins;
-};
-
-class OutputFormat : public ::testing::TestWithParam<Form> {};
-
-TEST_P(OutputFormat, GoesToTheFileWhole) {
-  Job job;
-  const auto file = job.folder() / "report";
-  const auto end =
-      job.end_of(job.start(two_ranks({"--format", GetParam().name, "--output", file.string()})));
-  EXPECT_EQ(end.status, 0) << end.err;
-  EXPECT_EQ(end.out, "");
-  EXPECT_EQ(end.err, "");
-  EXPECT_THAT(content_of(file), StartsWith(GetParam().begins));
+TEST(OutputTest, EachFormatGoesToTheFile) {
+  for (const auto& [name, begins] :
+       {std::pair{"text", "# muster-bench all_reduce"}, std::pair{"json", "{\n"},
+        std::pair{"prometheus", "# HELP"}, std::pair{"junit", "<?xml"}}) {
+    Job job;
+    const auto file = job.folder() / "report";
+    const auto end =
+        job.end_of(job.start(two_ranks({"--format", name, "--output", file.string()})));
+    EXPECT_EQ(end.status, 0) << end.err;
+    EXPECT_EQ(end.out, "");
+    EXPECT_EQ(end.err, "");
+    EXPECT_THAT(content_of(file), StartsWith(begins));
+  }
 }
-
-INSTANTIATE_TEST_SUITE_P(Each, OutputFormat,
-                         ::testing::Values(Form{"text", "# muster-bench all_reduce"},
-                                           Form{"json", "{\n"}, Form{"prometheus", "# HELP"},
-                                           Form{"junit", "<?xml"}),
-                         [](const auto& it) { return std::string(it.param.name); });
 
 TEST(OutputTest, AFileThatCannotBeWrittenIsUndecidedWithItsCause) {
   Job job;
@@ -158,7 +147,7 @@ TEST(OutputTest, AFullDeviceIsUndecidedWithItsCause) {
   EXPECT_THAT(end.err, HasSubstr("No space left on device"));
 }
 
-TEST(OutputTest, EachIterationIsInTheJsonReportWhenAsked) {
+TEST(OutputTest, EachIterationIsInTheJsonReportIfRequested) {
   Job job;
   const auto plain = job.end_of(job.start(two_ranks({"--format=json"}))).report();
   const auto each =
@@ -169,7 +158,7 @@ TEST(OutputTest, EachIterationIsInTheJsonReportWhenAsked) {
   EXPECT_EQ(each["measurements"][0]["iterations_us"].size(), 5U);
 }
 
-TEST(OutputTest, CpuTimeIsInTheTableAndTheJsonReportWhenAsked) {
+TEST(OutputTest, CpuTimeIsInTheTableAndTheJsonReportIfRequested) {
   Job job;
   const auto table = job.end_of(job.start(two_ranks({"--cpu-time"}))).out;
   EXPECT_THAT(table, HasSubstr("  cputime   algbw   busbw"));
@@ -181,14 +170,14 @@ TEST(OutputTest, CpuTimeIsInTheTableAndTheJsonReportWhenAsked) {
   EXPECT_GT(measurements[3]["value"], 0);
 }
 
-TEST(OutputTest, VerboseSaysWhatWasRecognised) {
+TEST(OutputTest, VerbosePrintsTheRecognisedHardware) {
   Job job;
   const auto end = job.end_of(job.start(two_ranks({"-v"})));
   EXPECT_THAT(end.out, HasSubstr("# --local: this process becomes ranks 0 to 1 of 2\n"));
   EXPECT_THAT(end.out, HasSubstr("# pass     bench.data"));
 }
 
-TEST(OutputTest, SaysWhetherASecretProvedTheRanks) {
+TEST(OutputTest, RemarksOnAMissingSecret) {
   constexpr const char* kWithout = "# without a job secret, ranks are not authenticated";
   for (const bool secret : {false, true}) {
     Job job;
@@ -207,7 +196,7 @@ TEST(OutputTest, SaysWhetherASecretProvedTheRanks) {
   }
 }
 
-TEST(OutputTest, SecretsAreNowhere) {
+TEST(OutputTest, PrintsNoSecret) {
   Job job;
   const auto end = job.end_of(job.start(
       two_ranks({"-v", "--format=json", "--each-iteration"}),
@@ -216,31 +205,7 @@ TEST(OutputTest, SecretsAreNowhere) {
   EXPECT_THAT(end.out + end.err, Not(HasSubstr("hush")));
 }
 
-// Reads the table as public scripts read nccl-tests'; tests/bench/results covers all of their ways.
-TEST(OutputTest, TheTableIsReadByRegularExpressions) {
-  Job job;
-  const auto out = job.end_of(job.start(two_ranks({}))).out;
-  const std::regex row(
-      R"(^\s*(\d+)\s+(\d+)\s+(\w+)\s+(\w+)\s+(-?\d+)\s+([\d.]+)\s+([\d.]+)\s+([\d.]+)\s+(\S+)\s+([\d.]+)\s+([\d.]+)\s+([\d.]+)\s+(\S+)$)",
-      std::regex::multiline);
-  std::vector<std::string> sizes;
-  for (std::sregex_iterator at(out.begin(), out.end(), row); at != std::sregex_iterator(); ++at) {
-    sizes.push_back((*at)[1]);
-    EXPECT_EQ((*at)[9], "0");
-  }
-  EXPECT_THAT(sizes, ::testing::ElementsAre("8", "65536"));
-  EXPECT_TRUE(std::regex_search(out, std::regex(R"(# Avg bus bandwidth\s*:\s*([\d.]+))")));
-  EXPECT_TRUE(std::regex_search(out, std::regex(R"(Out of bounds values\s*:\s*0\s+OK)")));
-  for (const auto line : split_lines(out)) {
-    const bool comment = line.starts_with("#");
-    const bool of_numbers = line.find_first_not_of(" ") != std::string_view::npos &&
-                            line[line.find_first_not_of(" ")] >= '0' &&
-                            line[line.find_first_not_of(" ")] <= '9';
-    EXPECT_TRUE(comment || of_numbers) << line;
-  }
-}
-
-TEST(OutputCycles, EachHasItsRowsAndAllRanksEndTogether) {
+TEST(OutputCycles, EachHasItsRows) {
   const auto count = [](const Words& more) {
     Job job;
     auto words = two_ranks(more);
