@@ -4,8 +4,11 @@
 
 #include <algorithm>
 #include <cstring>
+#include <initializer_list>
 #include <optional>
 #include <span>
+#include <utility>
+#include <vector>
 
 #include "bench/backends/nccl/library.hpp"
 #include "bench/node/gpus.hpp"
@@ -17,7 +20,7 @@ namespace muster::bench::node {
 namespace {
 
 constexpr int kFewestRounds = 3;
-constexpr int kMostRounds = 200;
+constexpr int kMaxRounds = 200;
 
 using PeriodWords = std::vector<std::uint64_t>;
 
@@ -127,7 +130,7 @@ Result<void> measure_alone(CopyLane& lane, std::chrono::duration<double> time) {
   const auto bytes = static_cast<double>(lane.bytes());
   const auto stream = lane.gpu->gpu().stream();
   const auto end = Clock::now() + time;
-  for (int i = 0; i < kMostRounds && (i < kFewestRounds || Clock::now() < end); ++i) {
+  for (int i = 0; i < kMaxRounds && (i < kFewestRounds || Clock::now() < end); ++i) {
     TRY_ASSIGN(const auto in, lane.gpu->timed([&] { return lane.copy_in(stream); }));
     TRY_ASSIGN(const auto out, lane.gpu->timed([&] { return lane.copy_out(lane.first, stream); }));
     TRY_ASSIGN(const auto both, both_ways(lane));
@@ -203,34 +206,26 @@ Result<void> measure_together(std::vector<CopyLane>& lanes, bool to_device) {
   return verify_burst(lanes, to_device);
 }
 
-struct CopyKind {
-  std::string_view what, quantity;
-  std::vector<double> CopyLane::*rates;
-  bool limited;
-  double tolerance;
-};
-
-// When all copy at once, GPUs that share part of the path are slower than the others.
-constexpr std::array kCopyKinds{
-    CopyKind{"host to device", "host_to_device", &CopyLane::to_device, true, 0.03},
-    CopyKind{"device to host", "device_to_host", &CopyLane::to_host, true, 0.03},
-    CopyKind{"both ways at once", "host_device_both", &CopyLane::both, false, 0.05},
-    CopyKind{"host to device, all GPUs", "host_to_device_all", &CopyLane::all_to_device, false,
-             0.2},
-    CopyKind{"device to host, all GPUs", "device_to_host_all", &CopyLane::all_to_host, false, 0.2}};
-
 void add_series(const std::vector<CopyLane>& lanes, TestResult& result) {
-  for (const auto& kind : kCopyKinds) {
-    Series series{.what = std::string(kind.what),
-                  .quantity = std::string(kind.quantity),
-                  .unit = "GB/s",
-                  .limited = kind.limited,
-                  .tolerance = kind.tolerance};
+  // When all copy at once, GPUs that share part of the path are slower than the others.
+  const std::initializer_list<std::pair<Series, std::vector<double> CopyLane::*>> kinds{
+      {{.what = "host to device", .quantity = "host_to_device", .limited = true},
+       &CopyLane::to_device},
+      {{.what = "device to host", .quantity = "device_to_host", .limited = true},
+       &CopyLane::to_host},
+      {{.what = "both ways at once", .quantity = "host_device_both", .tolerance = 0.05},
+       &CopyLane::both},
+      {{.what = "host to device, all GPUs", .quantity = "host_to_device_all", .tolerance = 0.2},
+       &CopyLane::all_to_device},
+      {{.what = "device to host, all GPUs", .quantity = "device_to_host_all", .tolerance = 0.2},
+       &CopyLane::all_to_host}};
+  for (const auto& [kind, rates] : kinds) {
+    auto series = kind;
+    series.unit = "GB/s";
     for (const auto& lane : lanes) {
-      const auto& rates = lane.*kind.rates;
-      if (rates.empty()) continue;
+      if ((lane.*rates).empty()) continue;
       series.size_bytes = static_cast<std::int64_t>(lane.bytes());
-      series.add(lane.gpu->name(), rates);
+      series.add(lane.gpu->name(), lane.*rates);
     }
     result.add(std::move(series));
   }

@@ -40,11 +40,11 @@ struct ChaseTimes {
 
 ChaseTimes chase(const ChainLine* lines, std::uint64_t count, Span time) {
   constexpr int kBatch = 20000;
-  constexpr std::size_t kLeast = 5;
+  constexpr std::size_t kMin = 5;
   ChaseTimes result;
   std::uint64_t at = 0;
   const auto end = Clock::now() + time;
-  while (result.nanoseconds.size() < kLeast || Clock::now() < end) {
+  while (result.nanoseconds.size() < kMin || Clock::now() < end) {
     const auto begin = Clock::now();
     for (int i = 0; i < kBatch; ++i) at = lines[at < count ? at : 0].next;
     result.nanoseconds.push_back(Nanoseconds(Clock::now() - begin).count() / kBatch);
@@ -191,14 +191,14 @@ Result<void> measure_between_cpus(const TestInput& input, const std::vector<unsi
 }  // namespace
 
 Result<TestResult> run_host_latency(const TestInput& input) {
-  constexpr std::uint64_t kLeast = 64UL << 20U;
+  constexpr std::uint64_t kMin = 64UL << 20U;
   const Root root;
   TRY_ASSIGN(const auto own, own_cpus());
   TRY_ASSIGN(const auto nodes, numa_cpus(root, own));
-  const auto wanted = std::max(kLeast, 2 * cache_bytes(root, own) / nodes.size());
+  const auto wanted = std::max(kMin, 2 * cache_bytes(root, own) / nodes.size());
   const auto available = memory_available(root);
   const auto bytes =
-      input.bytes != 0 ? input.bytes : std::min(wanted, std::max(kLeast, available / 8));
+      input.bytes != 0 ? input.bytes : std::min(wanted, std::max(kMin, available / 8));
   TestResult result;
   TRY(MemoryLatency(input, nodes, bytes).measure(result));
   TRY(measure_between_cpus(input, own, result));

@@ -110,7 +110,7 @@ class StreamRun {
 
   void run_thread(std::size_t thread) {
     constexpr int kFewestRounds = 3;
-    constexpr int kMostRounds = 100;
+    constexpr int kMaxRounds = 100;
     const auto first = first_of(thread);
     const StreamArrays mine{.a = a_.as<double>() + first,
                             .b = b_.as<double>() + first,
@@ -132,7 +132,7 @@ class StreamRun {
     const auto begin = Clock::now();
     for (int round = 0;; ++round) {
       if (thread == 0) {
-        more_ = round < kFewestRounds || (round < kMostRounds && Clock::now() - begin < plan_.time);
+        more_ = round < kFewestRounds || (round < kMaxRounds && Clock::now() - begin < plan_.time);
       }
       gate_.pass();
       if (!more_) break;
@@ -234,10 +234,10 @@ const std::array<StreamKernel, kStreamKernels>& stream_kernels() {
 double stream_value(std::size_t index) { return stream_values()[index % kPeriod]; }
 
 std::uint64_t stream_array_bytes(std::uint64_t caches, std::uint64_t available) {
-  constexpr std::uint64_t kLeast = 256UL << 20U;
+  constexpr std::uint64_t kMin = 256UL << 20U;
   constexpr std::uint64_t kPage = 2UL << 20U;
-  const auto wanted = std::max(kLeast, 4 * caches);
-  const auto bytes = available == 0 ? kLeast : std::min(wanted, available / 6);
+  const auto wanted = std::max(kMin, 4 * caches);
+  const auto bytes = available == 0 ? kMin : std::min(wanted, available / 6);
   return bytes / kPage * kPage;
 }
 

@@ -6,18 +6,12 @@
 #include <algorithm>
 
 #include "lib/base/text.hpp"
+#include "lib/report/make_finding.hpp"
 
 namespace muster::bench::node {
 namespace {
 
 constexpr std::string_view kCheck = "bench.in_use";
-
-Finding use_finding(std::string device, Outcome outcome, std::string message) {
-  return {.check = std::string(kCheck),
-          .device = std::move(device),
-          .outcome = outcome,
-          .message = std::move(message)};
-}
 
 bool is_visible(const Gpu& gpu, const std::string& visible) {
   const auto words = split(visible, ',');
@@ -36,24 +30,25 @@ std::string name_of(const GpuProcess& process) {
 }  // namespace
 
 std::vector<Finding> judge_use(const Section<Nvml>& nvml, const std::string& visible) {
-  if (nvml.status == Status::absent) return {use_finding("node", Outcome::skip, nvml.reason)};
+  if (nvml.status == Status::absent)
+    return {make_finding(kCheck, "node", Outcome::skip, nvml.reason)};
   const auto trouble = nvml.ok() ? nvml->trouble : nvml.reason;
   if (!trouble.empty()) {
-    return {use_finding("node", Outcome::unknown,
-                        fmt::format("NVML cannot list processes: {}", trouble))};
+    return {make_finding(kCheck, "node", Outcome::unknown,
+                         fmt::format("NVML cannot list processes: {}", trouble))};
   }
   std::vector<Finding> findings;
   for (const auto& gpu : nvml->gpus) {
     if (!is_visible(gpu, visible) || !gpu.processes || gpu.processes->empty()) continue;
     std::vector<std::string> names;
     for (const auto& process : *gpu.processes) names.push_back(name_of(process));
-    findings.push_back(use_finding(fmt::format("gpu{}", gpu.index), Outcome::unknown,
-                                   fmt::format("in use by {}", fmt::join(names, ", "))));
+    findings.push_back(make_finding(kCheck, fmt::format("gpu{}", gpu.index), Outcome::unknown,
+                                    fmt::format("in use by {}", fmt::join(names, ", "))));
   }
   if (findings.empty()) {
     findings.push_back(
-        use_finding("node", nvml->gpus.empty() ? Outcome::skip : Outcome::pass,
-                    fmt::format("no process uses any of {} GPUs", nvml->gpus.size())));
+        make_finding(kCheck, "node", nvml->gpus.empty() ? Outcome::skip : Outcome::pass,
+                     fmt::format("no process uses any of {} GPUs", nvml->gpus.size())));
   }
   return findings;
 }

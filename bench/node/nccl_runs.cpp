@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <tuple>
 
 #include "bench/backends/nccl/binding.hpp"
 #include "bench/backends/nccl/library.hpp"
@@ -125,19 +126,16 @@ Result<TestResult> run_train_step(const TestInput& input) {
   TRY_ASSIGN(const auto report, run_program(input, gpus, std::move(words), {}));
   TestResult result{.findings = wrong_data(report, "bench.train_step")};
 
-  struct StepNumber {
-    std::string_view quantity, what, unit;
-    bool less_is_better;
-  };
-  for (const auto& [quantity, what, unit, less_is_better] :
-       {StepNumber{"steps_per_second", "training steps", "1/s", false},
-        StepNumber{"tokens_per_second", "tokens", "1/s", false},
-        StepNumber{"step_tflops", "products on each GPU, with all-reduces", "TFLOPS", false},
-        StepNumber{"lost_by_each_other", "slowdown by overlap of products and all-reduces", "%",
-                   true}}) {
+  using Text = std::string_view;
+  constexpr Text kLoss = "lost_by_each_other";
+  for (const auto& [quantity, what, unit] :
+       {std::tuple<Text, Text, Text>{"steps_per_second", "training steps", "1/s"},
+        {"tokens_per_second", "tokens", "1/s"},
+        {"step_tflops", "products on each GPU, with all-reduces", "TFLOPS"},
+        {kLoss, "slowdown by overlap of products and all-reduces", "%"}}) {
     TRY_ASSIGN(auto series, series_of(report, what, quantity));
     series.unit = unit;
-    series.less_is_better = less_is_better;
+    series.less_is_better = quantity == kLoss;
     result.series.push_back(std::move(series));
   }
   return result;

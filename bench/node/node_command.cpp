@@ -32,9 +32,9 @@ Result<void> take_budget(std::optional<Seconds>& target, Text value) {
 }
 
 Result<void> take_size(std::optional<Bytes>& target, Text value) {
-  constexpr double kLeast = 64.0 * 1024;
+  constexpr double kMin = 64.0 * 1024;
   const auto size = parse_quantity<BytesKind>(value);
-  if (size && size->value < kLeast) return make_error("expects at least 64 KiB");
+  if (size && size->value < kMin) return make_error("expects at least 64 KiB");
   return put(target, size);
 }
 

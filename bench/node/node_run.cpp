@@ -18,6 +18,7 @@
 #include "lib/base/host_name.hpp"
 #include "lib/base/text.hpp"
 #include "lib/process/child.hpp"
+#include "lib/process/startup.hpp"
 #include "lib/report/summary.hpp"
 
 namespace muster::bench::node {
@@ -82,9 +83,8 @@ class NodeRun {
 
   void look_for_processes() {
     screen_.progress("looking for processes on the GPUs");
-    const auto visible = input_.variables.find("CUDA_VISIBLE_DEVICES");
     nvml_ = ask_nvml({.library = command_.nvml, .parts = {.processes = true}}, input_.variables);
-    auto findings = judge_use(nvml_, visible == input_.variables.end() ? "" : visible->second);
+    auto findings = judge_use(nvml_, muster::value_of(input_.variables, "CUDA_VISIBLE_DEVICES"));
     busy_ = first_use(findings);
     if (command_.even_if_busy && !busy_.empty()) {
       for (auto& finding : findings) finding.outcome = Outcome::warn;

@@ -19,6 +19,7 @@
 #include "lib/base/text.hpp"
 #include "lib/base/units.hpp"
 #include "lib/probes/probes.hpp"
+#include "lib/report/make_finding.hpp"
 #include "lib/statistics/statistics.hpp"
 
 namespace muster::bench::node {
@@ -318,11 +319,11 @@ Result<Counts> ProductLoad::compare() {
 }
 
 Result<void> ProductLoad::adjust_to(double seconds) {
-  constexpr double kMostRepeats = 1e6;
+  constexpr double kMaxRepeats = 1e6;
   repeats_ = 1;
   TRY(gpu_.timed([this] { return start(); }));  // warms up
   TRY_ASSIGN(const auto one, gpu_.timed([this] { return start(); }));
-  repeats_ = static_cast<std::uint64_t>(std::clamp(seconds / one, 1.0, kMostRepeats));
+  repeats_ = static_cast<std::uint64_t>(std::clamp(seconds / one, 1.0, kMaxRepeats));
   return {};
 }
 
@@ -355,11 +356,9 @@ Result<TestResult> run_gpu_truth(const TestInput& input) {
       result.findings.push_back(*std::move(wrong));
       return {};
     }
-    result.findings.push_back({.device = gpu.name(),
-                               .outcome = Outcome::pass,
-                               .message = fmt::format("{} products of {} kinds were correct to the "
-                                                      "last bit",
-                                                      launches, kProducts)});
+    result.findings.push_back(make_finding(
+        "", gpu.name(), Outcome::pass,
+        fmt::format("{} products of {} kinds were correct to the last bit", launches, kProducts)));
     return {};
   });
   return result;

@@ -11,6 +11,7 @@
 #include "lib/base/json_write.hpp"
 #include "lib/base/text.hpp"
 #include "lib/command/options.hpp"
+#include "lib/report/make_finding.hpp"
 #include "lib/statistics/statistics.hpp"
 
 namespace muster::bench::node {
@@ -178,14 +179,11 @@ void TestResult::add(Matrix measured) {
 }
 
 Finding broken(std::string device, std::string message, Remedy remedy) {
-  return {.device = std::move(device),
-          .outcome = Outcome::fail,
-          .message = std::move(message),
-          .remedy = remedy};
+  return make_finding("", std::move(device), Outcome::fail, std::move(message), remedy);
 }
 
 Finding unjudged(std::string device, std::string message) {
-  return {.device = std::move(device), .outcome = Outcome::unknown, .message = std::move(message)};
+  return make_finding("", std::move(device), Outcome::unknown, std::move(message));
 }
 
 DeviceValue value_of(std::string device, const std::vector<double>& repeats) {

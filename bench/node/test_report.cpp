@@ -13,6 +13,7 @@
 #include "lib/profile/limits/bench.hpp"
 #include "lib/profile/limits/gpu.hpp"
 #include "lib/profile/limits/ib.hpp"
+#include "lib/report/make_finding.hpp"
 #include "lib/statistics/statistics.hpp"
 
 namespace muster::bench::node {
@@ -86,10 +87,11 @@ class SeriesJudge {
         .unit = series_.unit,
         .remedy = failed ? Remedy::report_to_provider : Remedy::watch};
     if (group.count >= kRule.fewest) {
-      const double away = each.value - group.center;
-      finding.message += fmt::format("; the median of {} is {} ({:+.1f}%, {:.0f} deviations)",
-                                     group.count, number_text(group.center),
-                                     100 * away / group.center, std::abs(away) / group.deviation);
+      const double difference = each.value - group.center;
+      finding.message +=
+          fmt::format("; the median of {} is {} ({:+.1f}%, {:.0f} deviations)", group.count,
+                      number_text(group.center), 100 * difference / group.center,
+                      std::abs(difference) / group.deviation);
     }
     if (const auto& limit = failed ? bounds_.fail_below : bounds_.warn_below) {
       finding.limit = *limit / base_of(series_.unit);
@@ -110,7 +112,7 @@ class SeriesJudge {
     return text.empty() ? text : fmt::format("{} ({})", text, from_);
   }
 
-  // No device is bad: a pass if the devices had a limit or enough sisters.
+  // No device is bad: a pass if the devices had a limit or could be compared.
   [[nodiscard]] Finding finding_of_all() const {
     Finding finding{.check = std::string(check_),
                     .device = "node",
@@ -207,19 +209,14 @@ Bounds bounds_of_test(const NodeTest& test, const Profile& profile) {
 
 std::vector<Finding> findings_of(const TestRun& ran, const Profile& profile) {
   const auto& test = *ran.test;
-  const auto of_node = [&](Outcome outcome, std::string message) {
-    return Finding{.check = std::string(test.check),
-                   .device = "node",
-                   .outcome = outcome,
-                   .message = std::move(message)};
-  };
   if (!ran.result) {
     const auto& [least_gpus, hcas] = test.devices;
     const bool expected =
         (least_gpus > 0 && profile.gpu->present.count.value_or(0) >= least_gpus) ||
         (hcas && profile.ib->present.count.value_or(0) > 0);
-    return {of_node(ran.result.error().missing && !expected ? Outcome::skip : Outcome::unknown,
-                    fmt::format("{}: {}", test.name, ran.result.error().message))};
+    return {make_finding(test.check, "node",
+                         ran.result.error().missing && !expected ? Outcome::skip : Outcome::unknown,
+                         fmt::format("{}: {}", test.name, ran.result.error().message))};
   }
   auto findings = ran.result->findings;
   for (auto& finding : findings) finding.check = test.check;
@@ -232,12 +229,14 @@ std::vector<Finding> findings_of(const TestRun& ran, const Profile& profile) {
   const bool measured =
       std::ranges::any_of(ran.result->series, [](const Series& each) { return each.limited; });
   if (bounds.judges() && !measured && !ran.result->series.empty()) {
-    findings.push_back(of_node(
-        Outcome::skip, fmt::format("the limit of {} is not judged: {} did not measure its quantity",
-                                   from, test.name)));
+    findings.push_back(
+        make_finding(test.check, "node", Outcome::skip,
+                     fmt::format("the limit of {} is not judged: {} did not measure its quantity",
+                                 from, test.name)));
   }
   if (findings.empty()) {
-    findings.push_back(of_node(Outcome::unknown, fmt::format("{} measured nothing", test.name)));
+    findings.push_back(make_finding(test.check, "node", Outcome::unknown,
+                                    fmt::format("{} measured nothing", test.name)));
   }
   return findings;
 }

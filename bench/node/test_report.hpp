@@ -18,16 +18,16 @@ struct TestRun {
   double seconds = 0;
 };
 
-// Returns a finding for each device that misses a limit or is an outlier among its sisters, or one
-// for all. An outlier is worse than the median of at least four sisters by more than five
+// Returns a finding for each device that misses a limit or is an outlier among equal devices, or
+// one for all. An outlier is worse than the median of at least four of them by more than five
 // deviations, the tolerance, and five times the scatter of repeats. It warns; a value below the
-// limit fails. Without a limit and without sisters, the finding is a skip. `from`: the source of
-// the limits.
+// limit fails. Without a limit and without equal devices, the finding is a skip. `from`: the source
+// of the limits.
 [[nodiscard]] std::vector<Finding> judge(std::string_view check, const Series& series,
                                          const Bounds& bounds, std::string_view from);
 
-// Judges a test's result by the profile and by comparing sisters. A test that could not run is
-// unknown, and one of devices that this node lacks is skipped.
+// Judges a test's result by the profile and by comparing equal devices. A test that could not run
+// is unknown, and one of devices that this node lacks is skipped.
 [[nodiscard]] std::vector<Finding> findings_of(const TestRun& ran, const Profile& profile);
 
 // Idle GPUs are not a verdict about the node: if no test judged anything, turns that pass into a

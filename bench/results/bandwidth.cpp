@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "lib/base/units.hpp"
+#include "lib/report/make_finding.hpp"
 
 namespace muster::bench {
 namespace {
@@ -55,14 +56,14 @@ std::vector<Value> values_of(const std::vector<Row>& rows, std::uint64_t bytes) 
 
 // Two decimals, or more if a value below a limit would look the same.
 std::string in_gbps(double value, const BandwidthLimit& limits) {
-  constexpr int kMostDecimals = 4;
+  constexpr int kMaxDecimals = 4;
   const auto looks = [](double bytes_per_second, int decimals) {
     return fmt::format("{:.{}f}", bytes_per_second / kGiga, decimals);
   };
   int decimals = 2;
   for (const auto& limit : {limits.warn_below, limits.fail_below}) {
     if (!limit || !is_below(value, limit->value)) continue;
-    while (decimals < kMostDecimals && looks(value, decimals) == looks(limit->value, decimals)) {
+    while (decimals < kMaxDecimals && looks(value, decimals) == looks(limit->value, decimals)) {
       ++decimals;
     }
   }
@@ -90,9 +91,8 @@ std::string message_of(const std::vector<Row>& rows, const BandwidthLimit& limit
     text.append(fmt::format(", the median of {} runs from {} to {}", values.size(),
                             in_gbps(least.bus, limits), in_gbps(most.bus, limits)));
   } else if (values.size() > 1) {
-    std::vector<std::string> runs(values.size());
-    std::ranges::transform(values, runs.begin(),
-                           [&](const Value& value) { return in_gbps(value.bus, limits); });
+    std::vector<std::string> runs;
+    for (const auto& value : values) runs.push_back(in_gbps(value.bus, limits));
     text.append(fmt::format(", the median of {}", fmt::join(runs, ", ")));
   }
   text.append("; ").append(limits_text(limits));
@@ -195,13 +195,6 @@ std::vector<double> values_of(const std::vector<PartResult>& parts, std::uint64_
   return values;
 }
 
-Finding split_finding(std::string device, Outcome outcome, std::string message) {
-  return {.check = std::string(kSplitCheck),
-          .device = std::move(device),
-          .outcome = outcome,
-          .message = std::move(message)};
-}
-
 std::optional<Finding> slow_part(const PartResult& part, std::uint64_t bytes,
                                  const std::vector<double>& all, const OwnLimit& own_limit) {
   const double value = bus_of(part, bytes).value_or(0);
@@ -210,8 +203,8 @@ std::optional<Finding> slow_part(const PartResult& part, std::uint64_t bytes,
   const bool behind = is_outlier(value, all, kSplitRule);
   if (!below && !behind) return {};
   const bool fails = below || value < median * (1 - kSplitFails);
-  auto found = split_finding(
-      part.name, fails ? Outcome::fail : Outcome::warn,
+  auto found = make_finding(
+      kSplitCheck, part.name, fails ? Outcome::fail : Outcome::warn,
       fmt::format("{:.2f} GB/s for {} of {}, {:.1f}% of the median of {} parts, {:.2f} GB/s{}",
                   value / kGiga, to_string(part.rows.front().operation.collective),
                   size_text(bytes), 100 * value / median, all.size(), median / kGiga,
@@ -266,10 +259,8 @@ Finding judge(const std::vector<Row>& rows, const Profile& profile, const RunFac
   const auto& limits = std::get<BandwidthLimit>(found);
   const auto values = values_of(rows, limits.bytes);
   if (values.empty()) {
-    return {.check = limits.check,
-            .device = limits.device,
-            .outcome = Outcome::unknown,
-            .message = fmt::format("{} was not timed", size_text(limits.bytes))};
+    return make_finding(limits.check, limits.device, Outcome::unknown,
+                        fmt::format("{} was not timed", size_text(limits.bytes)));
   }
   return compare(rows, limits, values);
 }
@@ -278,8 +269,8 @@ std::vector<Finding> judge_split(const std::vector<PartResult>& parts, const Own
   const auto bytes = split_size(parts, own_limit);
   const auto values = values_of(parts, bytes);
   if (values.size() != parts.size()) {
-    return {
-        split_finding("job", Outcome::unknown, fmt::format("{} was not run", size_text(bytes)))};
+    return {make_finding(kSplitCheck, "job", Outcome::unknown,
+                         fmt::format("{} was not run", size_text(bytes)))};
   }
   std::vector<Finding> findings;
   for (const auto& part : parts) {
@@ -289,13 +280,13 @@ std::vector<Finding> judge_split(const std::vector<PartResult>& parts, const Own
   if (!findings.empty()) return findings;
   if (parts.size() < kSplitRule.fewest && !own_limit.min_busbw) {
     return {
-        split_finding("job", Outcome::unknown,
-                      fmt::format("not judged: {} parts are too few to compare; give --min-busbw",
-                                  parts.size()))};
+        make_finding(kSplitCheck, "job", Outcome::unknown,
+                     fmt::format("not judged: {} parts are too few to compare; give --min-busbw",
+                                 parts.size()))};
   }
   const auto [least, most] = std::ranges::minmax(values);
-  return {split_finding(
-      "job", Outcome::pass,
+  return {make_finding(
+      kSplitCheck, "job", Outcome::pass,
       fmt::format("{} parts of {} ranks or more: {:.2f} to {:.2f} GB/s at {}", parts.size(),
                   std::ranges::min_element(parts, {},
                                            [](const PartResult& part) { return part.ranks.size(); })

@@ -10,6 +10,7 @@
 #include "lib/base/text.hpp"
 #include "lib/profile/limits/bench.hpp"
 #include "lib/profile/limits/gpu.hpp"
+#include "lib/report/make_finding.hpp"
 
 namespace muster::bench {
 namespace {
@@ -126,10 +127,7 @@ class LimitSearch {
   };
 
   [[nodiscard]] Finding because(std::string_view check, Outcome outcome, std::string why) const {
-    return {.check = std::string(check),
-            .device = device_of(facts_),
-            .outcome = outcome,
-            .message = std::move(why)};
+    return make_finding(check, device_of(facts_), outcome, std::move(why));
   }
 
   [[nodiscard]] Collective collective() const { return rows_.front().operation.collective; }
@@ -217,7 +215,7 @@ class LimitSearch {
   // NCCL uses NVLS whenever it can. Falling back to another algorithm is a fault, unless the
   // environment asked for it.
   [[nodiscard]] bool fell_back(const JobLimit& limit) const {
-    return limit.algorithm == BenchAlgorithm::nvls && !used_.empty() && !facts_.algorithm_asked;
+    return limit.algorithm == BenchAlgorithm::nvls && !used_.empty() && !facts_.algorithm_is_set;
   }
 
   [[nodiscard]] std::string other_algorithm(const JobLimit& limit) const {

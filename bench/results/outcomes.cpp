@@ -12,6 +12,7 @@
 #include "lib/base/text.hpp"
 #include "lib/profile/limits/bench.hpp"
 #include "lib/report/bench_checks.hpp"
+#include "lib/report/make_finding.hpp"
 #include "lib/report/summary.hpp"
 
 namespace muster::bench {
@@ -116,12 +117,10 @@ Finding data_is_right(const std::vector<Row>& rows) {
       if (timing.checked) ++checked;
     });
   }
-  return {.check = "bench.data",
-          .device = "job",
-          .outcome = checked == 0 ? Outcome::skip : Outcome::pass,
-          .message = checked == 0 ? "no results were checked"
-                                  : fmt::format("every element is right in {} results of {}",
-                                                checked, results)};
+  if (checked == 0)
+    return make_finding("bench.data", "job", Outcome::skip, "no results were checked");
+  return make_finding("bench.data", "job", Outcome::pass,
+                      fmt::format("every element is right in {} results of {}", checked, results));
 }
 
 struct TroubleText {
@@ -234,11 +233,11 @@ std::vector<std::string> accused_of(const Report& report) {
 }  // namespace
 
 std::vector<Finding> judge_data(const std::vector<Row>& rows, const std::vector<Member>& members) {
-  constexpr std::size_t kMost = 8;
+  constexpr std::size_t kMax = 8;
   const auto results = wrong_results(rows);
   if (results.empty()) return {data_is_right(rows)};
   auto findings = findings_by_rank(results, members);
-  if (findings.size() <= kMost) return findings;
+  if (findings.size() <= kMax) return findings;
   const auto& first = results.front();
   return {wrong_finding(first, "job",
                         fmt::format("{}; {} other ranks have wrong elements too",
@@ -267,20 +266,14 @@ Finding judge_completion(const Trouble& trouble, const std::vector<Member>& memb
     message.append(fmt::format("; {} {} there", names_of(trouble.arrived, members),
                                trouble.arrived.size() == 1 ? "was" : "were"));
   }
-  const auto outcome = outcome_of(trouble);
-  return {.check = "bench.completion",
-          .device = node_of(trouble.ranks, members),
-          .outcome = outcome,
-          .message = std::move(message),
-          .remedy = trouble.broken ? Remedy::report_to_provider : remedy};
+  return make_finding("bench.completion", node_of(trouble.ranks, members), outcome_of(trouble),
+                      std::move(message), trouble.broken ? Remedy::report_to_provider : remedy);
 }
 
 Finding completed(int ranks) {
-  return {.check = "bench.completion",
-          .device = "job",
-          .outcome = Outcome::pass,
-          .message = ranks == 1 ? std::string("the only rank completed")
-                                : fmt::format("all {} ranks completed", ranks)};
+  return make_finding(
+      "bench.completion", "job", Outcome::pass,
+      ranks == 1 ? "the only rank completed" : fmt::format("all {} ranks completed", ranks));
 }
 
 // A line that counts failed paths is a failure. Any other line that NCCL does not mark as OK, such
@@ -289,7 +282,8 @@ Finding completed(int ranks) {
 Finding judge_diagnosis(const std::vector<std::string>& lines) {
   constexpr std::string_view kRight = "[OK]";
   constexpr std::string_view kToReview = "[INFO]";
-  Finding finding{.check = "bench.diagnosis", .device = "job", .outcome = Outcome::unknown};
+  auto finding = make_finding("bench.diagnosis", "job", Outcome::unknown,
+                              "NCCL printed no result of its test");
   std::vector<std::string> right, wrong;
   bool failed = false;
   for (const std::string_view line : lines) {
@@ -309,22 +303,19 @@ Finding judge_diagnosis(const std::vector<std::string>& lines) {
   } else if (!right.empty()) {
     finding.outcome = Outcome::pass;
     finding.message = fmt::format("NCCL: {}", fmt::join(right, "; "));
-  } else {
-    finding.message = "NCCL printed no result of its test";
   }
   return finding;
 }
 
-std::vector<std::string> required_transports(const std::vector<std::string>& asked,
+std::vector<std::string> required_transports(const std::vector<std::string>& requested,
                                              const Profile& profile, bool gpus, int nodes) {
-  if (!asked.empty()) return asked;
+  if (!requested.empty()) return requested;
   if (!gpus || nodes < 2) return {};
   return words_for(profile.bench->transport.require);
 }
 
 Finding judge_transport(const std::vector<std::string>& required, const TransportFacts& facts) {
-  Finding finding{
-      .check = "bench.transport", .device = "job", .outcome = Outcome::pass, .message = facts.used};
+  auto finding = make_finding("bench.transport", "job", Outcome::pass, facts.used);
   if (!facts.known) {
     finding.outcome = required.empty() ? Outcome::skip : Outcome::unknown;
     finding.message = "the library does not log its transport";

@@ -44,9 +44,8 @@ struct TransportFacts {
 
 // Returns the requirements of the command line, else those of the profile for GPUs on several
 // nodes.
-[[nodiscard]] std::vector<std::string> required_transports(const std::vector<std::string>& asked,
-                                                           const Profile& profile, bool gpus,
-                                                           int nodes);
+[[nodiscard]] std::vector<std::string> required_transports(
+    const std::vector<std::string>& requested, const Profile& profile, bool gpus, int nodes);
 
 // bench.transport.
 [[nodiscard]] Finding judge_transport(const std::vector<std::string>& required,

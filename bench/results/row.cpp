@@ -219,8 +219,8 @@ std::vector<Measurement> measurements_of(const Row& row, const RunFacts& run,
 }
 
 std::string table_number(double value, std::size_t width) {
-  constexpr int kMostDecimals = 2;
-  for (int decimals = kMostDecimals; decimals > 0; --decimals) {
+  constexpr int kMaxDecimals = 2;
+  for (int decimals = kMaxDecimals; decimals > 0; --decimals) {
     auto text = fmt::format("{:.{}f}", value, decimals);
     if (text.size() <= width) return text;
   }

@@ -10,6 +10,7 @@
 #include "lib/base/text.hpp"
 #include "lib/base/units.hpp"
 #include "lib/command/options.hpp"
+#include "lib/report/make_finding.hpp"
 #include "lib/statistics/statistics.hpp"
 
 namespace muster::bench::train {
@@ -34,10 +35,10 @@ Result<void> take_model(Transformer& target, Text value) {
 
 Result<void> take_tokens(std::uint64_t& target, Text value) {
   constexpr std::uint64_t kStep = 64;
-  constexpr std::uint64_t kMost = 1U << 20U;
+  constexpr std::uint64_t kMax = 1U << 20U;
   const auto number = parse_unsigned(value);
-  if (!number || *number == 0 || *number > kMost || *number % kStep != 0) {
-    return make_error(fmt::format("expects a multiple of {} up to {}", kStep, kMost));
+  if (!number || *number == 0 || *number > kMax || *number % kStep != 0) {
+    return make_error(fmt::format("expects a multiple of {} up to {}", kStep, kMax));
   }
   target = *number;
   return {};
@@ -85,11 +86,8 @@ std::vector<Finding> wrong_products(const std::vector<RankSteps>& ranks,
   std::vector<Finding> findings;
   for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
     for (const auto& sentence : ranks[rank].wrong) {
-      findings.push_back({.check = std::string(kTrainCheck),
-                          .device = name_of(members[rank]),
-                          .outcome = Outcome::fail,
-                          .message = sentence,
-                          .remedy = Remedy::reseat_or_replace});
+      findings.push_back(make_finding(kTrainCheck, name_of(members[rank]), Outcome::fail, sentence,
+                                      Remedy::reseat_or_replace));
     }
   }
   return findings;
@@ -166,8 +164,8 @@ std::span<const Transformer> transformers() {
 }
 
 Result<Transformer> parse_transformer(std::string_view text) {
-  constexpr std::uint64_t kMostLayers = 1000;
-  constexpr std::uint64_t kMostWide = 1U << 20U;
+  constexpr std::uint64_t kMaxLayers = 1000;
+  constexpr std::uint64_t kMaxWide = 1U << 20U;
   const auto known = transformers();
   const auto found = std::ranges::find(known, text, &Transformer::name);
   if (found != known.end()) return *found;
@@ -180,9 +178,9 @@ Result<Transformer> parse_transformer(std::string_view text) {
                     "LAYERSxHIDDENxFEED_FORWARD as 32x4096x11008",
                     printable(text, 40), suggestion(text, names), fmt::join(names, ", ")));
   }
-  TRY_ASSIGN(const auto layers, number_in(words[0], 1, kMostLayers));
-  TRY_ASSIGN(const auto hidden, number_in(words[1], kStep, kMostWide));
-  TRY_ASSIGN(const auto feed_forward, number_in(words[2], kStep, kMostWide));
+  TRY_ASSIGN(const auto layers, number_in(words[0], 1, kMaxLayers));
+  TRY_ASSIGN(const auto hidden, number_in(words[1], kStep, kMaxWide));
+  TRY_ASSIGN(const auto feed_forward, number_in(words[2], kStep, kMaxWide));
   return Transformer{std::string(text), static_cast<int>(layers), hidden, hidden, feed_forward};
 }
 

@@ -117,7 +117,7 @@ Result<void> Gemm::describe() {
   TRY(call(library_, library_.layout_create, &out_, type_of(kind_.out), rows, columns,
            static_cast<std::int64_t>(rows)));
   TRY(call(library_, library_.preference_create, &preference_));
-  TRY(call(library_, library_.preference_set, preference_, cublas::kMostWorkspace, &kWorkspace,
+  TRY(call(library_, library_.preference_set, preference_, cublas::kMaxWorkspace, &kWorkspace,
            sizeof kWorkspace));
   return {};
 }

@@ -23,11 +23,11 @@ constexpr double kLaunchSeconds = 0.02;  // that are timed at once
 // TFLOPS, if `work` does `operations` arithmetic operations.
 Rates rates_of(NodeGpu& gpu, double operations, Span time,
                const std::function<Result<void>()>& work) {
-  constexpr std::size_t kLeast = 5;
-  constexpr std::size_t kMost = 500;
+  constexpr std::size_t kMin = 5;
+  constexpr std::size_t kMax = 500;
   std::vector<double> rates;
   const auto end = Clock::now() + time;
-  while (rates.size() < kLeast || (rates.size() < kMost && Clock::now() < end)) {
+  while (rates.size() < kMin || (rates.size() < kMax && Clock::now() < end)) {
     TRY_ASSIGN(const auto seconds, gpu.timed(work));
     rates.push_back(operations / seconds / kTera);
   }
@@ -35,9 +35,9 @@ Rates rates_of(NodeGpu& gpu, double operations, Span time,
 }
 
 Rates rates_of(NodeGpu& gpu, Gemm& gemm, Span time) {
-  constexpr double kMost = 1000;
+  constexpr double kMax = 1000;
   TRY_ASSIGN(const auto one, gpu.timed([&] { return gemm.start(); }));
-  const auto count = static_cast<int>(std::clamp(std::ceil(kLaunchSeconds / one), 1.0, kMost));
+  const auto count = static_cast<int>(std::clamp(std::ceil(kLaunchSeconds / one), 1.0, kMax));
   return rates_of(gpu, count * gemm.operations(), time, [&]() -> Result<void> {
     for (int i = 0; i < count; ++i) TRY(gemm.start());
     return {};

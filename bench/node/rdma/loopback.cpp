@@ -7,6 +7,7 @@
 #include <barrier>
 #include <iterator>
 #include <thread>
+#include <utility>
 
 #include "bench/node/cpus.hpp"
 #include "bench/node/rdma/rdma.hpp"
@@ -14,6 +15,7 @@
 #include "lib/base/clock.hpp"
 #include "lib/base/root.hpp"
 #include "lib/base/text.hpp"
+#include "lib/report/make_finding.hpp"
 #include "lib/statistics/statistics.hpp"
 
 namespace muster::bench::node {
@@ -43,19 +45,19 @@ RoundSizes sizes_for(const TestInput& input, std::size_t hcas) {
   constexpr std::uint64_t kFull = 512UL << 20U;
   constexpr double kMessage = 8UL << 20U;
   constexpr std::uint64_t kFewestMessages = 8;
-  constexpr std::uint64_t kMostMessages = 4096;
-  constexpr std::uint64_t kLeastBytes = 64UL << 10U;
+  constexpr std::uint64_t kMaxMessages = 4096;
+  constexpr std::uint64_t kMinBytes = 64UL << 10U;
   std::uint64_t bytes = input.bytes;
   if (bytes == 0) {
     bytes = input.level == Level::quick ? kQuick : kFull;
     const auto available = memory_available(Root());
     if (available != 0) bytes = std::min(bytes, available / (std::uint64_t{32} * hcas));
   }
-  bytes = std::max(bytes, kLeastBytes);
+  bytes = std::max(bytes, kMinBytes);
   const auto wanted = static_cast<std::uint64_t>(input.limit.size.value_or(kMessage));
   RoundSizes sizes;
   sizes.message = std::clamp<std::uint64_t>(wanted, 64, bytes / kFewestMessages) / 64 * 64;
-  sizes.count = std::min(bytes / sizes.message, kMostMessages);
+  sizes.count = std::min(bytes / sizes.message, kMaxMessages);
   return sizes;
 }
 
@@ -106,7 +108,7 @@ class LoopbackTest {
 
  private:
   static constexpr int kFewestRounds = 3;
-  static constexpr int kMostRounds = 100;
+  static constexpr int kMaxRounds = 100;
 
   [[nodiscard]] Result<void> prepare(HcaLane& lane) const {
     TRY_ASSIGN(lane.source, RdmaMemory::reserve(*lane.hca, sizes_.bytes()));
@@ -189,7 +191,7 @@ class LoopbackTest {
     const auto end = Clock::now() + time;
     const auto write = round_of(IBV_WR_RDMA_WRITE, *lane.source, *lane.target);
     const auto read = round_of(IBV_WR_RDMA_READ, *lane.target, *lane.source);
-    for (int i = 0; i < kMostRounds && (i < kFewestRounds || Clock::now() < end); ++i) {
+    for (int i = 0; i < kMaxRounds && (i < kFewestRounds || Clock::now() < end); ++i) {
       TRY_ASSIGN(const auto written, move_to_itself(lane, write, *lane.target));
       TRY_ASSIGN(const auto was_read, move_to_itself(lane, read, *lane.target));
       if (i == 0) continue;  // warms up
@@ -253,7 +255,7 @@ class LoopbackTest {
                RdmaMemory::reserve_on(*lane.hca, gpu, gpus_.cuda(), sizes_.bytes()));
     TRY(source->fill(lane.seed));
     const auto end = Clock::now() + time;
-    for (int i = 0; i < kMostRounds && (i < kFewestRounds || Clock::now() < end); ++i) {
+    for (int i = 0; i < kMaxRounds && (i < kFewestRounds || Clock::now() < end); ++i) {
       TRY_ASSIGN(const auto rate,
                  move_to_itself(lane, round_of(IBV_WR_RDMA_WRITE, *source, *target), *target));
       if (i > 0) lane.gpu.push_back(rate);
@@ -337,8 +339,7 @@ class LoopbackTest {
   }
 
   void skip(std::string message) {
-    result_.findings.push_back(
-        {.device = "node", .outcome = Outcome::skip, .message = std::move(message)});
+    result_.findings.push_back(make_finding("", "node", Outcome::skip, std::move(message)));
   }
 
   [[nodiscard]] Series empty_series(std::string_view what, std::string_view quantity) const {
@@ -348,33 +349,28 @@ class LoopbackTest {
             .size_bytes = static_cast<std::int64_t>(sizes_.message)};
   }
 
-  void add_values(Series series, std::vector<double> HcaLane::*values) {
-    for (const auto& lane : lanes_) {
-      const auto& repeats = lane.*values;
-      if (repeats.empty()) continue;
-      series.add(lane.hca->name(), repeats).group = lane.hca->model();
-    }
-    result_.add(std::move(series));
-  }
-
   void add_series() {
     const bool of_gpus = input_.limit.memory == BenchMemory::gpu;
-    auto write = empty_series("RDMA write", "hca_write");
-    write.limited = !of_gpus;
-    add_values(std::move(write), &HcaLane::write);
-    add_values(empty_series("RDMA read", "hca_read"), &HcaLane::read);
-    auto gpu = empty_series("RDMA write, GPU memory", "hca_write_gpu");
-    gpu.limited = of_gpus;
-    add_values(std::move(gpu), &HcaLane::gpu);
     auto together = empty_series("RDMA write, all HCAs", "hca_write_all");
     together.tolerance = 0.2;  // HCAs of one NUMA node share its memory
-    add_values(std::move(together), &HcaLane::together);
     auto latency = empty_series("RDMA write latency", "hca_write_latency");
     latency.unit = "ns";
     latency.less_is_better = true;
     latency.tolerance = 0.25;
     latency.size_bytes = sizeof(std::uint64_t);
-    add_values(std::move(latency), &HcaLane::latency);
+    for (auto& [series, values] :
+         {std::pair(empty_series("RDMA write", "hca_write"), &HcaLane::write),
+          std::pair(empty_series("RDMA read", "hca_read"), &HcaLane::read),
+          std::pair(empty_series("RDMA write, GPU memory", "hca_write_gpu"), &HcaLane::gpu),
+          std::pair(together, &HcaLane::together), std::pair(latency, &HcaLane::latency)}) {
+      auto measured = series;
+      measured.limited = values == (of_gpus ? &HcaLane::gpu : &HcaLane::write);
+      for (const auto& lane : lanes_) {
+        const auto& repeats = lane.*values;
+        if (!repeats.empty()) measured.add(lane.hca->name(), repeats).group = lane.hca->model();
+      }
+      result_.add(std::move(measured));
+    }
   }
 
   const TestInput& input_;

@@ -14,6 +14,7 @@
 #include "lib/base/root.hpp"
 #include "lib/base/text.hpp"
 #include "lib/probes/attributes.hpp"
+#include "lib/process/startup.hpp"
 
 namespace muster::bench::node {
 namespace {
@@ -49,7 +50,7 @@ Result<std::pair<ibv_device**, int>> list_devices(const VerbsLibrary& library) {
 
 constexpr std::size_t kPairs = 2;  // one does not keep the fastest HCAs busy
 constexpr int kDepth = 128;        // concurrent transfers
-constexpr int kMostReads = 16;     // concurrent reads of a queue pair
+constexpr int kMaxReads = 16;      // concurrent reads of a queue pair
 
 Result<void> initialise(const Hca& hca, ibv_qp* pair) {
   ibv_qp_attr attributes{};
@@ -65,19 +66,19 @@ Result<void> initialise(const Hca& hca, ibv_qp* pair) {
 }
 
 std::uint8_t reads_of(int limit) {
-  return static_cast<std::uint8_t>(std::clamp(limit, 1, kMostReads));
+  return static_cast<std::uint8_t>(std::clamp(limit, 1, kMaxReads));
 }
 
 Result<void> connect_pair(const Hca& hca, ibv_qp* pair, const Hca& other, const ibv_qp* peer) {
-  constexpr std::uint8_t kLeastRnrTimer = 12;  // 0.64 ms
-  constexpr std::uint8_t kTimeout = 14;        // 67 ms
+  constexpr std::uint8_t kMinRnrTimer = 12;  // 0.64 ms
+  constexpr std::uint8_t kTimeout = 14;      // 67 ms
   constexpr std::uint8_t kRetries = 7;
   ibv_qp_attr attributes{};
   attributes.qp_state = IBV_QPS_RTR;
   attributes.path_mtu = std::min(hca.port().active_mtu, other.port().active_mtu);
   attributes.dest_qp_num = peer->qp_num;
   attributes.max_dest_rd_atomic = reads_of(hca.limits().max_qp_rd_atom);
-  attributes.min_rnr_timer = kLeastRnrTimer;
+  attributes.min_rnr_timer = kMinRnrTimer;
   attributes.ah_attr = other.address();
   attributes.ah_attr.port_num = hca.port_number();
   attributes.ah_attr.grh.sgid_index = hca.address().grh.sgid_index;
@@ -201,13 +202,12 @@ Result<OpenHcas> open_hcas(const TestInput& input) {
   TRY_ASSIGN(const auto library, open_verbs(input.verbs));
   TRY_ASSIGN(const auto devices, list_devices(library));
   const auto& [list, count] = devices;
-  const auto variable = input.variables.find("NCCL_IB_HCA");
+  const auto named_hcas = muster::value_of(input.variables, "NCCL_IB_HCA");
   OpenHcas all;
   for (int index = 0; index < count; ++index) {
     auto* const device = list[index];
     const std::string name = printable(library.name(device), 64);
-    const bool named = variable != input.variables.end() && is_named(variable->second, name);
-    auto hca = Hca::open(library, device, named);
+    auto hca = Hca::open(library, device, is_named(named_hcas, name));
     if (hca) {
       all.hcas.push_back(*std::move(hca));
     } else if (!hca.error().missing) {

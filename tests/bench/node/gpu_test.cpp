@@ -6,8 +6,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <algorithm>
-#include <bit>
 #include <cmath>
 #include <cstdlib>
 #include <set>
@@ -24,7 +22,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-struct Asked {
+struct Request {
   Level level = Level::quick;
   double seconds = 0.001;
   std::uint64_t bytes = 1U << 20U;
@@ -32,30 +30,30 @@ struct Asked {
   std::optional<std::string> type = {};  // of the limit
 };
 
-const Asked kWithCublas{.cublas = fmt::format("{}/cublas/libcublasLt.so.13", MUSTER_FAKES)};
+const Request kWithCublas{.cublas = fmt::format("{}/cublas/libcublasLt.so.13", MUSTER_FAKES)};
 
 Result<TestResult> run_on(const std::string& scenario, std::string_view name,
-                          const Asked& asked = {}) {
+                          const Request& request = {}) {
   return run_on_fake("MUSTER_FAKE_GPU", scenario, name,
-                     {.level = asked.level,
-                      .time = std::chrono::duration<double>(asked.seconds),
+                     {.level = request.level,
+                      .time = std::chrono::duration<double>(request.seconds),
                       .cuda = fmt::format("{}/cuda/libcuda.so.1", MUSTER_FAKES),
                       .nvml = "/nowhere/libnvidia-ml.so.1",
-                      .cublas = asked.cublas,
-                      .limit = {.type = asked.type},
-                      .bytes = asked.bytes});
+                      .cublas = request.cublas,
+                      .limit = {.type = request.type},
+                      .bytes = request.bytes});
 }
 
 // The findings under limits of H100.
 std::vector<Finding> judged(const std::string& scenario, std::string_view name,
-                            const Asked& asked = {}) {
+                            const Request& request = {}) {
   Profile profile;
   profile.name = "x";
   profile.bench->host_copy.fail_below = BytesPerSecond{48e9};
   profile.bench->peer_copy.fail_below = BytesPerSecond{300e9};
   profile.bench->gpu_memory.fail_below = BytesPerSecond{2670e9};
-  if (asked.cublas == kWithCublas.cublas) profile.bench->gemm.fail_below = Flops{715e12};
-  return findings_of({.test = find_test(name), .result = run_on(scenario, name, asked)}, profile);
+  if (request.cublas == kWithCublas.cublas) profile.bench->gemm.fail_below = Flops{715e12};
+  return findings_of({.test = find_test(name), .result = run_on(scenario, name, request)}, profile);
 }
 
 auto is_fail(const std::string& device, const std::string& message) {
@@ -94,14 +92,43 @@ TEST(GpuNodeTest, NamesAGpuWithASlowLink) {
   }
 }
 
-TEST(GpuNodeTest, FindsABitCorruptedByACopy) {
-  EXPECT_THAT(not_passed(judged(R"({"node": {"spoilt_copy": 6}})", "gpu.copy")),
-              ElementsAre(is_fail("gpu6", "differs from byte 524288 on")));
-}
+struct Fault {
+  std::string scenario;
+  std::string_view test;
+  std::string device, message;
+  double seconds = 0.001;
+};
 
-TEST(GpuNodeTest, FindsACopyThatWasLost) {
-  EXPECT_THAT(not_passed(judged(R"({"node": {"lost_copy": 2}})", "gpu.copy")),
-              ElementsAre(is_fail("gpu2", "differs from byte 0 on")));
+TEST(GpuNodeTest, NamesOnlyTheDeviceAtFault) {
+  std::vector<Fault> faults{
+      {R"({"node": {"spoilt_copy": 6}})", "gpu.copy", "gpu6", "differs from byte 524288 on"},
+      {R"({"node": {"lost_copy": 2}})", "gpu.copy", "gpu2", "differs from byte 0 on"},
+      {R"({"node": {"spoilt_pair": "2-0"}})", "gpu.p2p", "gpu2-gpu0", "1 8-byte words were"},
+      {R"({"node": {"memory": {"2": 2000}}})", "gpu.memory", "gpu2", "triad 2000 GB/s"},
+      {R"({"node": {"stuck": {"gpu": 1, "index": 9, "bit": 40}}})", "gpu.memory", "gpu1",
+       "the first at byte 72 of the tested memory; bits 0000010000000000 differ"},
+      {R"({"node": {"flip": {"gpu": 5, "product": 3, "index": 777, "bit": 0}}})", "gpu.truth",
+       "gpu5",
+       "1 numbers of product 3 are wrong, the first in row 3, column 9; bits 00000001 differ"},
+      {R"({"node": {"lost_product": {"gpu": 5, "product": 2}}})", "gpu.truth", "gpu5",
+       "numbers of product 2 are wrong"},
+      {R"({"node": {"lost_product": {"gpu": 5, "product": 6}}})", "gpu.soak", "gpu5",
+       "are wrong, the first in row 0", 5}};
+  for (const int launch : {1, 2, 11}) {
+    faults.push_back(
+        {fmt::format(R"({{"node": {{"lost_triad": {{"gpu": 3, "product": {}}}}}}})", launch),
+         "gpu.memory", "gpu3", "elements of a triad are wrong; element 0 is"});
+  }
+  // GPU 4 reads from 1 five times while that reads from it, and five times alone.
+  for (int first = 1; first <= 10; ++first) {
+    faults.push_back({fmt::format(R"({{"node": {{"lost_pair": "4-1", "lost_from": {}}}}})", first),
+                      "gpu.p2p", "gpu4-gpu1", "words were corrupted"});
+  }
+  for (const auto& [scenario, test, device, message, seconds] : faults) {
+    EXPECT_THAT(not_passed(judged(scenario, test, {.seconds = seconds})),
+                ElementsAre(is_fail(device, message)))
+        << scenario;
+  }
 }
 
 // When a copy does nothing, memory still holds what earlier ones wrote. Each
@@ -159,69 +186,6 @@ TEST(GpuNodeTest, ASingleGpuIsSkippedUnlessMoreAreExpected) {
   EXPECT_EQ(findings_of(ran, profile).at(0).outcome, Outcome::skip);
   profile.gpu->present.count = 2;
   EXPECT_EQ(findings_of(ran, profile).at(0).outcome, Outcome::unknown);
-}
-
-TEST(GpuNodeTest, FindsAPairThatCorruptsData) {
-  EXPECT_THAT(not_passed(judged(R"({"node": {"spoilt_pair": "2-0"}})", "gpu.p2p")),
-              ElementsAre(is_fail("gpu2-gpu0", "1 8-byte words were corrupted")));
-}
-
-TEST(GpuNodeTest, FindsAPeerCopyThatWasLost) {
-  EXPECT_THAT(not_passed(judged(R"({"node": {"lost_pair": "4-1"}})", "gpu.p2p")),
-              ElementsAre(is_fail("gpu4-gpu1", "words were corrupted")));
-}
-
-// GPU 4 reads from 1 five times while that reads from it, and five times alone.
-TEST(GpuNodeTest, FindsThatPeerCopiesDoNothingFromSomePointOn) {
-  for (int first = 1; first <= 10; ++first) {
-    EXPECT_THAT(not_passed(judged(
-                    fmt::format(R"({{"node": {{"lost_pair": "4-1", "lost_from": {}}}}})", first),
-                    "gpu.p2p")),
-                ElementsAre(is_fail("gpu4-gpu1", "words were corrupted")))
-        << first;
-  }
-}
-
-TEST(GpuNodeTest, FindsATriadThatStoredNothing) {
-  for (const int launch : {1, 2, 11}) {
-    const auto scenario =
-        fmt::format(R"({{"node": {{"lost_triad": {{"gpu": 3, "product": {}}}}}}})", launch);
-    EXPECT_THAT(not_passed(judged(scenario, "gpu.memory")),
-                ElementsAre(is_fail("gpu3", "elements of a triad are wrong; element 0 is")))
-        << launch;
-  }
-}
-
-TEST(GpuNodeTest, FindsAProductThatStoredNothing) {
-  const auto lost = [](int launch) {
-    return fmt::format(R"({{"node": {{"lost_product": {{"gpu": 5, "product": {}}}}}}})", launch);
-  };
-  EXPECT_THAT(not_passed(judged(lost(2), "gpu.truth")),
-              ElementsAre(is_fail("gpu5", "numbers of product 2 are wrong")));
-  EXPECT_THAT(not_passed(judged(lost(6), "gpu.soak", {.seconds = 5})),
-              ElementsAre(is_fail("gpu5", "are wrong, the first in row 0")));
-}
-
-TEST(GpuNodeTest, NamesAGpuWithSlowMemory) {
-  EXPECT_THAT(not_passed(judged(R"({"node": {"memory": {"2": 2000}}})", "gpu.memory")),
-              ElementsAre(is_fail("gpu2", "triad 2000 GB/s")));
-}
-
-TEST(GpuNodeTest, FindsAStuckBitOfMemory) {
-  EXPECT_THAT(
-      not_passed(judged(R"({"node": {"stuck": {"gpu": 1, "index": 9, "bit": 40}}})", "gpu.memory")),
-      ElementsAre(is_fail("gpu1",
-                          "the first at byte 72 of the tested memory; bits "
-                          "0000010000000000 differ")));
-}
-
-TEST(GpuNodeTest, FindsAWrongBitOfAProduct) {
-  EXPECT_THAT(
-      not_passed(judged(R"({"node": {"flip": {"gpu": 5, "product": 3, "index": 777, "bit": 0}}})",
-                        "gpu.truth")),
-      ElementsAre(is_fail("gpu5",
-                          "1 numbers of product 3 are wrong, the first in row 3, column 9; bits "
-                          "00000001 differ")));
 }
 
 TEST(GpuNodeTest, ASoakFindsAGpuThatThrottlesAfterAMinute) {
@@ -335,9 +299,9 @@ TEST(GpuGemmTest, JudgesTheTypeOfTheLimitAndNamesASlowGpu) {
   const auto bad =
       not_passed(judged(R"({"node": {"gemm_share": {"3": 0.9}}})", "gpu.gemm", kWithCublas));
   EXPECT_THAT(bad, ElementsAre(is_fail("gpu3", "products in bf16 by cuBLASLt 693 TFLOPS")));
-  auto asked = kWithCublas;
-  asked.type = "fp16";
-  const auto other = run_on("{}", "gpu.gemm", asked);
+  auto request = kWithCublas;
+  request.type = "fp16";
+  const auto other = run_on("{}", "gpu.gemm", request);
   ASSERT_TRUE(other);
   for (const auto& series : other->series) {
     EXPECT_EQ(series.limited, series.quantity == "gemm_fp16") << series.quantity;

@@ -29,7 +29,7 @@ Finding only(const std::vector<Finding>& findings) {
   return findings.front();
 }
 
-TEST(NodeJudgeTest, HealthySistersHaveOneFinding) {
+TEST(NodeJudgeTest, EqualDevicesHaveOneFinding) {
   EXPECT_EQ(only(judge("bench.host_copy", copies({54.9, 55.1, 55.0, 54.8}), kLimits, "profile x")),
             (Finding{.check = "bench.host_copy",
                      .device = "node",
@@ -41,7 +41,7 @@ TEST(NodeJudgeTest, HealthySistersHaveOneFinding) {
                      .unit = "GB/s"}));
 }
 
-TEST(NodeJudgeTest, NamesASlowLinkWithItsSistersAndItsLimit) {
+TEST(NodeJudgeTest, NamesASlowLinkWithTheMedianAndTheLimit) {
   EXPECT_EQ(only(judge("bench.host_copy", copies({55, 55, 55, 27.5, 55, 55, 55, 55}), kLimits,
                        "profile x")),
             (Finding{.check = "bench.host_copy",
@@ -75,7 +75,7 @@ TEST(NodeJudgeTest, WarnsBetweenTheLimits) {
             Outcome::warn);
 }
 
-TEST(NodeJudgeTest, SkipsThreeSistersWithoutALimit) {
+TEST(NodeJudgeTest, SkipsThreeDevicesWithoutALimit) {
   const auto finding = only(judge("bench.host_copy", copies({55, 55, 20}), {}, "profile x"));
   EXPECT_EQ(finding.outcome, Outcome::skip);
   EXPECT_THAT(finding.message, HasSubstr("20.0 to 55.0 GB/s for 3; not judged"));

@@ -45,7 +45,7 @@ std::vector<Row> two_sizes() {
   return {row_at(all_reduce_of(1024), 16, 1), row_at(all_reduce_of(8 << 20), 16, 50)};
 }
 
-TEST(DataTest, RightElementsPass) {
+TEST(DataTest, CorrectElementsPass) {
   EXPECT_THAT(judge_data(two_sizes(), members()),
               ElementsAre(Finding{.check = "bench.data",
                                   .device = "job",
@@ -349,21 +349,18 @@ TEST(ConcludeTest, GivesAChecksWorstOutcome) {
   EXPECT_EQ(report.findings[0].outcome, Outcome::fail);
 }
 
-TEST(ConcludeTest, AFallBackExplainsALowBandwidth) {
-  const auto report =
-      concluded({of("bench.job_all_reduce", Outcome::fail), of("bench.transport", Outcome::fail)});
+TEST(ConcludeTest, OnlyAFallBackExplainsALowBandwidth) {
+  const auto low = of("bench.job_all_reduce", Outcome::fail);
+  const auto report = concluded({low, of("bench.transport", Outcome::fail)});
   EXPECT_EQ(report.verdict, Verdict::unhealthy);
   ASSERT_THAT(report.findings, SizeIs(2));
   EXPECT_EQ(report.findings[0].check, "bench.transport");
   EXPECT_EQ(report.findings[1].outcome, Outcome::skip);
   EXPECT_EQ(report.findings[1].message, "m; see bench.transport");
-}
-
-TEST(ConcludeTest, NothingElseExplainsALowBandwidth) {
-  const auto report =
-      concluded({of("bench.job_all_reduce", Outcome::fail), of("bench.transport", Outcome::unknown),
-                 of("bench.data", Outcome::fail)});
-  EXPECT_THAT(report.checks, testing::Contains(CheckResult{"bench.job_all_reduce", Outcome::fail}));
+  EXPECT_THAT(
+      concluded({low, of("bench.transport", Outcome::unknown), of("bench.data", Outcome::fail)})
+          .checks,
+      testing::Contains(CheckResult{"bench.job_all_reduce", Outcome::fail}));
 }
 
 std::vector<PartResult> rails(const std::vector<double>& gbps) {
@@ -376,42 +373,33 @@ std::vector<PartResult> rails(const std::vector<double>& gbps) {
   return parts;
 }
 
-TEST(SplitResultsTest, EqualPartsPass) {
-  const auto findings = judge_split(rails({23.4, 23.3, 23.5, 23.4}), {});
-  ASSERT_THAT(findings, SizeIs(1));
-  EXPECT_EQ(findings[0].outcome, Outcome::pass);
-  EXPECT_EQ(findings[0].device, "job");
-  EXPECT_EQ(findings[0].message, "4 parts of 2 ranks or more: 23.30 to 23.50 GB/s at 1 GiB");
-}
-
-TEST(SplitResultsTest, NamesThePartFarBelow) {
-  const auto findings = judge_split(rails({23.4, 23.3, 11.7, 23.4}), {});
-  ASSERT_THAT(findings, SizeIs(1));
-  EXPECT_EQ(findings[0].outcome, Outcome::fail);
-  EXPECT_EQ(findings[0].device, "rail2");
-  EXPECT_THAT(findings[0].message, HasSubstr("11.70 GB/s for all_reduce of 1 GiB, 50.1% of the "));
-}
-
-TEST(SplitResultsTest, SomewhatBelowWarns) {
-  const auto findings = judge_split(rails({23.4, 23.4, 22.2, 23.4}), {});
-  ASSERT_THAT(findings, SizeIs(1));
-  EXPECT_EQ(findings[0].outcome, Outcome::warn);
-}
-
-TEST(SplitResultsTest, FewPartsAreNotCompared) {
-  const auto findings = judge_split(rails({23.4, 11.7}), {});
-  ASSERT_THAT(findings, SizeIs(1));
-  EXPECT_EQ(findings[0].outcome, Outcome::unknown);
-  EXPECT_THAT(findings[0].message, HasSubstr("2 parts are too few to compare"));
-}
-
-TEST(SplitResultsTest, ComparesEachPartWithMinBusbw) {
+TEST(SplitResultsTest, ComparesPartsWithEachOtherAndWithMinBusbw) {
+  struct Case {
+    std::vector<double> gbps;
+    Outcome outcome;
+    std::string device, message;
+    OwnLimit own = {};
+  };
   const OwnLimit own{.min_busbw = BytesPerSecond{20e9}, .at = {}};
-  const auto findings = judge_split(rails({23.4, 11.7}), own);
-  ASSERT_THAT(findings, SizeIs(1));
-  EXPECT_EQ(findings[0].outcome, Outcome::fail);
-  EXPECT_EQ(findings[0].device, "rail1");
-  EXPECT_EQ(judge_split(rails({23.4, 21.7}), own)[0].outcome, Outcome::pass);
+  for (const auto& [gbps, outcome, device, message, limit] :
+       {Case{{23.4, 23.3, 23.5, 23.4},
+             Outcome::pass,
+             "job",
+             "4 parts of 2 ranks or more: 23.30 to 23.50 GB/s at 1 GiB"},
+        Case{{23.4, 23.3, 11.7, 23.4},
+             Outcome::fail,
+             "rail2",
+             "11.70 GB/s for all_reduce of 1 GiB, 50.1% of the "},
+        Case{{23.4, 23.4, 22.2, 23.4}, Outcome::warn, "rail2", "22.20 GB/s"},
+        Case{{23.4, 11.7}, Outcome::unknown, "job", "2 parts are too few to compare"},
+        Case{{23.4, 11.7}, Outcome::fail, "rail1", "below --min-busbw 20 GB/s", own},
+        Case{{23.4, 21.7}, Outcome::pass, "job", "2 parts", own}}) {
+    const auto findings = judge_split(rails(gbps), limit);
+    ASSERT_THAT(findings, SizeIs(1)) << message;
+    EXPECT_EQ(findings[0].outcome, outcome) << message;
+    EXPECT_EQ(findings[0].device, device);
+    EXPECT_THAT(findings[0].message, HasSubstr(message));
+  }
 }
 
 TEST(SplitResultsTest, TheTableMarksTheOutlier) {

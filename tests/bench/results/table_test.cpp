@@ -31,10 +31,7 @@ TEST(TableNumberTest, HasAsManyDecimalsAsFit) {
   EXPECT_EQ(table_number(278945.2, 7), "278945");
   EXPECT_EQ(table_number(101.142, 6), "101.14");
   EXPECT_EQ(table_number(1575.26, 6), "1575.3");
-}
-
-TEST(TableNumberTest, IsWiderRatherThanWithAnExponent) {
-  EXPECT_EQ(table_number(12345678.9, 7), "12345679");
+  EXPECT_EQ(table_number(12345678.9, 7), "12345679");  // wider rather than with an exponent
 }
 
 TEST(TableTest, ARowHasTheColumnsOfNcclTests) {
@@ -190,15 +187,6 @@ TEST_F(TableParsersTest, SixthWordOfTheFirstLineThatNamesBandwidth) {
   EXPECT_EQ(result, "188.463");
 }
 
-// awk '{print $NF}' on the line of the average.
-TEST_F(TableParsersTest, LastWordOfTheAverage) {
-  const auto all = lines();
-  const auto line =
-      std::ranges::find_if(all, [](auto each) { return each.starts_with("# Avg bus bandwidth"); });
-  ASSERT_NE(line, all.end());
-  EXPECT_EQ(split_words(*line).back(), "188.463");
-}
-
 // grep '8589934592.*float' | awk '{print $8}'
 TEST_F(TableParsersTest, EighthColumnOfTheLineWithTheSize) {
   const std::regex wanted("8589934592.*float");
@@ -243,6 +231,21 @@ TEST_F(TableParsersTest, ColumnsByTheNamesOfTheHeader) {
   EXPECT_EQ(names[12], "#wrong");
 }
 
+TEST_F(TableParsersTest, TheFooterByRegularExpression) {
+  for (const auto* pattern :
+       {R"(Avg bus bandwidth\s+: ([0-9\.]+))", R"(# Avg bus bandwidth\s*:\s*([\d.]+))",
+        R"(#\sAvg bus bandwidth\s+:\s+([0-9\.]+))", R"(Avg bus bandwidth\s*:\s*(\d+\.\d+))",
+        R"(^# Avg bus bandwidth.*\s(\S+)$)", R"(Avg bus bandwidth\s*:\s*(\d+(?:\.\d+)?))"}) {
+    EXPECT_THAT(found(pattern, 1), ElementsAre("188.463")) << pattern;
+  }
+  // Some scripts cut the decimals.
+  EXPECT_THAT(found(R"(# Avg bus bandwidth\s*:\s*(\d+))", 1), ElementsAre("188"));
+  EXPECT_THAT(found(R"(Out of bounds values\s*:\s*(\d+\s+\w+))", 1), ElementsAre("0 OK"));
+  EXPECT_THAT(
+      found(R"(#\s+Rank\s+\d+\s+Group\s+\d+\s+Pid\s+\d+\s+on\s+(\S+)\s+device\s+\d+\s+\[)", 1),
+      SizeIs(16));
+}
+
 TEST_F(TableParsersTest, OneDataRowByRegularExpression) {
   const std::string number = R"(([\d.]+))";
   const auto row = fmt::format(
@@ -252,30 +255,6 @@ TEST_F(TableParsersTest, OneDataRowByRegularExpression) {
   EXPECT_THAT(found(row, 8), ElementsAre("187.33", "188.42", "189.64"));
   EXPECT_THAT(found(row, 12), ElementsAre("187.33", "188.42", "189.64"));
   EXPECT_THAT(found(row, 13), ElementsAre("0", "0", "0"));
-}
-
-TEST_F(TableParsersTest, TheAverageByRegularExpression) {
-  for (const auto* pattern :
-       {R"(Avg bus bandwidth\s+: ([0-9\.]+))", R"(# Avg bus bandwidth\s*:\s*([\d.]+))",
-        R"(#\sAvg bus bandwidth\s+:\s+([0-9\.]+))", R"(Avg bus bandwidth\s*:\s*(\d+\.\d+))",
-        R"(Avg bus bandwidth\s*:\s*(\d+(?:\.\d+)?))"}) {
-    EXPECT_THAT(found(pattern, 1), ElementsAre("188.463")) << pattern;
-  }
-  // Some scripts cut the decimals.
-  EXPECT_THAT(found(R"(# Avg bus bandwidth\s*:\s*(\d+))", 1), ElementsAre("188"));
-}
-
-TEST_F(TableParsersTest, OutOfBoundsByRegularExpression) {
-  EXPECT_THAT(found(R"(Out of bounds values\s*:\s*(\d+)\s+(\w+))", 1), ElementsAre("0"));
-  EXPECT_THAT(found(R"(Out of bounds values\s*:\s*(\d+)\s+(\w+))", 2), ElementsAre("OK"));
-}
-
-TEST_F(TableParsersTest, RanksByTheirDevices) {
-  EXPECT_THAT(
-      found(
-          R"(#\s+Rank\s+(\d+)\s+Group\s+\d+\s+Pid\s+(\d+)\s+on\s+(\S+)\s+device\s+(\d+)\s+\[\S+\]\s+(.+))",
-          3),
-      SizeIs(16));
 }
 
 }  // namespace
