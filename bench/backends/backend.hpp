@@ -14,18 +14,20 @@
 
 #include "bench/collectives/operation.hpp"
 #include "bench/collectives/pattern.hpp"
+#include "lib/base/fields.hpp"
 #include "lib/base/result.hpp"
 
 namespace muster::bench {
 
 // A rank, for tables and messages.
 struct Member {
-  int rank = 0;
-  std::string host;
-  std::int64_t pid = 0;
-  std::string device;       // "NVIDIA H100 80GB HBM3", "host memory"
-  std::string device_id;    // "gpu3"; "host"
-  std::string pci_address;  // of a GPU; else empty
+  MUSTER_DESCRIBED(Member);
+  MUSTER_REQUIRED(int, rank, "") = 0;
+  MUSTER_REQUIRED(std::string, host, "");
+  MUSTER_REQUIRED(std::int64_t, pid, "") = 0;
+  MUSTER_REQUIRED(std::string, device, "\"NVIDIA H100 80GB HBM3\", \"host memory\"");
+  MUSTER_REQUIRED(std::string, device_id, "\"gpu3\"; \"host\"");
+  MUSTER_REQUIRED(std::string, pci_address, "of a GPU; else empty");
 };
 
 // How the ranks of a back end exchange texts when they start. Every rank calls these in the same
@@ -49,11 +51,12 @@ struct Pace {
 // The seconds of each iteration on one rank. If a back end cannot time pipelined iterations
 // separately, all have the mean.
 struct Samples {
-  int rank = 0;
-  std::vector<double> seconds;
-  // The CPU time of the thread in each iteration: on GPUs for starting it, on host memory for all
-  // of it. Empty unless requested, and in a simulated cluster.
-  std::vector<double> cpu_seconds = {};
+  MUSTER_DESCRIBED(Samples);
+  MUSTER_REQUIRED(int, rank, "") = 0;
+  MUSTER_REQUIRED(std::vector<double>, seconds, "");
+  // On GPUs for starting it, on host memory for all of it. Empty unless requested, and in a
+  // simulated cluster.
+  MUSTER_REQUIRED(std::vector<double>, cpu_seconds, "the thread's CPU time in each iteration") = {};
 };
 
 // The CPU time of the calling thread: the time that it ran, without waiting.
@@ -80,8 +83,9 @@ class CpuTimer {
 
 // The results of a batch of operations on the ranks of this process.
 struct Batch {
-  std::vector<Samples> samples;
-  std::vector<Wrong> wrong;  // in the receive buffers after the batch
+  MUSTER_DESCRIBED(Batch);
+  MUSTER_REQUIRED(std::vector<Samples>, samples, "");
+  MUSTER_REQUIRED(std::vector<Wrong>, wrong, "in the receive buffers after the batch");
 };
 
 // The operations that were started and finished since a call began, including the warm-up. Another

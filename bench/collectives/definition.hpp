@@ -3,7 +3,6 @@
 // computed, and what each back end calls. definitions.cpp has one of these for each collective.
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
 #include <string_view>
 
@@ -78,7 +77,7 @@ struct NcclUse {
   bool in_place = true;
   std::string_view log_name = {};  // in NCCL's log; empty if NCCL logs no algorithm
 
-  [[nodiscard]] bool is_there() const { return call != nullptr || sends != nullptr; }
+  [[nodiscard]] bool is_supported() const { return call != nullptr || sends != nullptr; }
 };
 
 struct MpiUse {

@@ -42,9 +42,9 @@ constexpr Received kFromPartner{.what = What::one_rank,
 // The messages of a window: as many as OSU's, but fewer of long ones.
 int window_of(std::uint64_t bytes) {
   constexpr std::uint64_t kAtOnce = std::uint64_t{64} << 20U;
-  constexpr std::uint64_t kLeast = 4;
+  constexpr std::uint64_t kMin = 4;
   return static_cast<int>(
-      std::clamp<std::uint64_t>(kAtOnce / std::max<std::uint64_t>(bytes, 1), kLeast, kWindow));
+      std::clamp<std::uint64_t>(kAtOnce / std::max<std::uint64_t>(bytes, 1), kMin, kWindow));
 }
 
 void hypercube_over_nccl(NcclCalls& nccl) {

@@ -128,7 +128,7 @@ class Contributors {
   std::uint64_t step_;
 };
 
-constexpr std::uint64_t kMostContributors = 256;
+constexpr std::uint64_t kMaxContributors = 256;
 
 // Integers whose sum or product does not overflow.
 class Integers final : public Inputs {
@@ -167,9 +167,9 @@ class Integers final : public Inputs {
 
  private:
   static std::uint64_t most_contributors(const NumberFormat& format, Reduction reduction) {
-    constexpr std::uint64_t kLeastNumbers = 8;  // to choose from
+    constexpr std::uint64_t kMinNumbers = 8;  // to choose from
     if (reduction == Reduction::prod) return std::max(1U, format.precision / 3);
-    return std::min(kMostContributors, format.exact_up_to() / kLeastNumbers);
+    return std::min(kMaxContributors, format.exact_up_to() / kMinNumbers);
   }
 
   // Averages have no negative numbers, since their rounding is not specified.
@@ -253,19 +253,19 @@ class Floating final : public Inputs {
   // Keeps sums of whole numbers below 2^precision, with at least four to choose from.
   [[nodiscard]] std::uint64_t most_whole() const {
     if (multiplies()) {
-      return std::min(kMostContributors, static_cast<std::uint64_t>(format_.most_exponent - 1));
+      return std::min(kMaxContributors, static_cast<std::uint64_t>(format_.most_exponent - 1));
     }
-    const auto most = std::min(kMostContributors, format_.exact_up_to() / 4);
+    const auto most = std::min(kMaxContributors, format_.exact_up_to() / 4);
     return averages() ? std::min(most, most_rounded()) : most;
   }
 
   // Keeps all roundings together below an eighth.
   [[nodiscard]] std::uint64_t most_rounded() const {
     constexpr unsigned kEighth = 3;
-    constexpr std::uint64_t kMostFactors = 8;
+    constexpr std::uint64_t kMaxFactors = 8;
     if (format_.precision <= kEighth + 1) return 1;
     const auto most = std::uint64_t{1} << (format_.precision - 1 - kEighth);
-    return std::min(most, multiplies() ? kMostFactors : kMostContributors);
+    return std::min(most, multiplies() ? kMaxFactors : kMaxContributors);
   }
 
   // Keeps averages from becoming subnormal.

@@ -3,7 +3,6 @@
 // bus bandwidth are computed.
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <optional>

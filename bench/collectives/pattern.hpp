@@ -5,11 +5,11 @@
 
 #include <cstdint>
 #include <memory>
-#include <span>
 #include <vector>
 
 #include "bench/collectives/number.hpp"
 #include "bench/collectives/operation.hpp"
+#include "lib/base/fields.hpp"
 
 namespace muster::bench {
 
@@ -68,14 +68,14 @@ struct Segment {
 
 // The first wrong element, and the number of wrong ones.
 struct Wrong {
-  int rank = 0;
-  std::uint64_t elements = 0;
-  std::uint64_t first = 0;     // index in the receive buffer
-  std::uint64_t observed = 0;  // raw bits
-  std::uint64_t low = 0, high = 0;
-  bool timed = false;  // found only after the timed operations
-
-  bool operator==(const Wrong&) const = default;
+  MUSTER_DESCRIBED(Wrong);
+  MUSTER_REQUIRED(int, rank, "") = 0;
+  MUSTER_REQUIRED(std::uint64_t, elements, "") = 0;
+  MUSTER_REQUIRED(std::uint64_t, first, "index in the receive buffer") = 0;
+  MUSTER_REQUIRED(std::uint64_t, observed, "raw bits") = 0;
+  MUSTER_REQUIRED(std::uint64_t, low, "the range of right bits") = 0;
+  MUSTER_REQUIRED(std::uint64_t, high, "likewise") = 0;
+  MUSTER_REQUIRED(bool, timed, "found only after the timed operations") = false;
 };
 
 // In host memory. `width` is the size of an element in bytes.

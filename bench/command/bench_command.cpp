@@ -87,7 +87,7 @@ Result<void> take_collective(BenchCommand& command, const Words& words) {
 }
 
 Result<void> check_sizes(const BenchCommand& command) {
-  constexpr std::uint64_t kMostSteps = 10'000;
+  constexpr std::uint64_t kMaxSteps = 10'000;
   const bool range = command.min || command.max;
   const bool listed = !command.sizes.empty();
   const bool sized = range || listed || command.step;
@@ -95,7 +95,7 @@ Result<void> check_sizes(const BenchCommand& command) {
     return make_error(fmt::format("{} moves no data: it has no sizes and no bandwidth",
                                   to_string(command.collective)));
   }
-  const bool many = command.step && command.max && *command.max / *command.step > kMostSteps;
+  const bool many = command.step && command.max && *command.max / *command.step > kMaxSteps;
   TRY(refuse_any({{listed && range, "--sizes and --min or --max exclude each other"},
                   {listed && command.step, "--sizes and --step exclude each other"},
                   {many, "--step results in more than 10000 sizes"}}));

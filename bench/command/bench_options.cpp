@@ -107,13 +107,13 @@ Result<void> take_precision(std::optional<Percent>& target, Text value) {
 }
 
 Result<void> take_split(std::optional<Split>& target, Text value) {
-  constexpr std::uint64_t kMost = 1U << 20U;
+  constexpr std::uint64_t kMax = 1U << 20U;
   const auto count = parse_unsigned(value);
   if (value == "node") {
     target = Split{.by = Split::By::node};
   } else if (value == "rail") {
     target = Split{.by = Split::By::rail};
-  } else if (count && *count >= 2 && *count <= kMost) {
+  } else if (count && *count >= 2 && *count <= kMax) {
     target = Split{.by = Split::By::count, .count = static_cast<int>(*count)};
   } else {
     return make_error(fmt::format("expects node, rail or a number of ranks from 2 on, got \"{}\"",

@@ -102,10 +102,9 @@ Result<void> translate(const ForeignWord& word, const std::string& value,
       translation.words.push_back(value);
       break;
     case Translate::count: {
-      constexpr std::uint64_t kMost = 1024;
+      constexpr std::uint64_t kMax = 1024;
       const auto count = parse_unsigned(value);
-      if (!count || *count < 1 || *count > kMost)
-        return refused("expects a whole number from 1 on");
+      if (!count || *count < 1 || *count > kMax) return refused("expects a whole number from 1 on");
       translation.ranks *= *count;
       break;
     }

@@ -11,7 +11,7 @@
 namespace muster::bench {
 namespace {
 
-constexpr std::uint64_t kMostRanks = 1U << 24U;
+constexpr std::uint64_t kMaxRanks = 1U << 24U;
 
 tl::unexpected<Error> malformed(std::string_view name, std::string_view value,
                                 std::string_view expected) {
@@ -45,7 +45,7 @@ Result<std::optional<int>> Environment::number(std::string_view name) const {
   const auto value = text(name);
   if (value.empty()) return std::nullopt;
   const auto parsed = parse_unsigned(value);
-  if (!parsed || *parsed > kMostRanks) return malformed(name, value, "a whole number");
+  if (!parsed || *parsed > kMaxRanks) return malformed(name, value, "a whole number");
   return static_cast<int>(*parsed);
 }
 

@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cstdint>
 #include <numeric>
 #include <utility>
@@ -229,7 +228,7 @@ Result<Place> read_slurm_place(const Environment& environment) {
   return place;
 }
 
-constexpr std::uint64_t kMostNodes = 65536;
+constexpr std::uint64_t kMaxNodes = 65536;
 
 struct TaskGroup {
   std::uint64_t tasks = 0;
@@ -247,7 +246,7 @@ Result<TaskGroup> parse_group(std::string_view text) {
   const auto rest = text.substr(bracket);
   if (rest.size() < 4 || !rest.starts_with("(x") || !rest.ends_with(")")) return wrong;
   const auto nodes = parse_unsigned(rest.substr(2, rest.size() - 3));
-  if (!nodes || *nodes > kMostNodes) return wrong;
+  if (!nodes || *nodes > kMaxNodes) return wrong;
   return TaskGroup{.tasks = *tasks, .nodes = *nodes};
 }
 
@@ -328,8 +327,8 @@ Result<std::vector<int>> parse_tasks_per_node(std::string_view text) {
   std::vector<int> result;
   for (const auto part : split(text, ',')) {
     TRY_ASSIGN(const auto group, parse_group(part));
-    if (result.size() + group.nodes > kMostNodes) {
-      return make_error(fmt::format("more than {} nodes", kMostNodes));
+    if (result.size() + group.nodes > kMaxNodes) {
+      return make_error(fmt::format("more than {} nodes", kMaxNodes));
     }
     result.insert(result.end(), group.nodes, static_cast<int>(group.tasks));
   }

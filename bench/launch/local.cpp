@@ -207,9 +207,9 @@ LocalRank become(LocalRank common, int rank_of_process, int index) {
 }  // namespace
 
 Result<void> may_become(const Place& place, int count) {
-  constexpr int kMost = 1024;
-  if (count < 1 || count > kMost) {
-    return make_error(fmt::format("--local {}: expected 1 to {} ranks", count, kMost));
+  constexpr int kMax = 1024;
+  if (count < 1 || count > kMax) {
+    return make_error(fmt::format("--local {}: expected 1 to {} ranks", count, kMax));
   }
   if (place.world > INT_MAX / count)
     return make_error(fmt::format("--local {} is too many", count));

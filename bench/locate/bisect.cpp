@@ -18,7 +18,7 @@ namespace {
 
 // Healthy large groups lose a few percent.
 constexpr double kLossOfGroups = 0.1;
-constexpr int kMostFaults = 16;
+constexpr int kMaxFaults = 16;
 
 using NodeSet = std::vector<Node>;
 
@@ -298,15 +298,15 @@ NodeSet job_with(const Culprit& culprit, const SearchResult& result) {
 
 // Measures the jobs with one culprit each; of many culprits, those with the slowest ones.
 Result<void> measure_costs(Rounds& rounds, SearchResult& result) {
-  constexpr std::size_t kMost = 16;
+  constexpr std::size_t kMax = 16;
   if (!result.together || !result.together->gbps) return {};
-  std::vector<Culprit*> asked;
+  std::vector<Culprit*> candidates;
   for (auto& each : result.culprits) {
-    if (is_left_out(each) && !each.hung) asked.push_back(&each);
+    if (is_left_out(each) && !each.hung) candidates.push_back(&each);
   }
-  std::ranges::stable_sort(asked, {}, [](const Culprit* each) { return each->share; });
-  asked.resize(std::min(asked.size(), kMost));
-  for (auto* each : asked) {
+  std::ranges::stable_sort(candidates, {}, [](const Culprit* each) { return each->share; });
+  candidates.resize(std::min(candidates.size(), kMax));
+  for (auto* each : candidates) {
     const auto job = job_with(*each, result);
     if (job.empty()) continue;
     TRY_ASSIGN(const auto gbps, rounds.measure_together(job));
@@ -360,7 +360,7 @@ namespace {
 
 // Sets result.together, and adds what bisecting shows.
 Result<void> find_together(const Nodes& nodes, Rounds& rounds, SearchResult& result) {
-  for (int found = 0; found <= kMostFaults; ++found) {
+  for (int found = 0; found <= kMaxFaults; ++found) {
     const auto out = left_out(result.culprits);
     NodeSet rest;
     for (Node node = 0; node < nodes.count(); ++node) {

@@ -140,8 +140,8 @@ std::string pairs_csv(const SearchResult& result, const Nodes& nodes) {
 }
 
 std::string heat_map(const SearchResult& result, const Nodes& nodes) {
-  constexpr std::size_t kMostShownNodes = 32;
-  if (nodes.count() > kMostShownNodes || !result.scale) return "";
+  constexpr std::size_t kMaxShownNodes = 32;
+  if (nodes.count() > kMaxShownNodes || !result.scale) return "";
   const auto sign_of = [&](const std::optional<double>& gbps) {
     if (!gbps) return ' ';
     if (*gbps == 0) return 'X';

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <iterator>
-#include <set>
 
 #include "bench/locate/locate.hpp"
 #include "lib/base/units.hpp"
@@ -109,12 +108,6 @@ std::string summary_of(const Culprit& culprit, const SearchResult& result, const
   return "not enough data";
 }
 
-// A conclusion about all nodes, or none.
-bool is_general(const Culprit& culprit) {
-  return culprit.kind == Kind::congestion || culprit.kind == Kind::everyone ||
-         culprit.kind == Kind::not_enough_data;
-}
-
 Outcome outcome_of(const Culprit& culprit, const SearchResult& result, const Nodes& nodes,
                    const Limits& limits) {
   if (culprit.kind == Kind::congestion) return Outcome::warn;
@@ -128,7 +121,7 @@ Outcome outcome_of(const Culprit& culprit, const SearchResult& result, const Nod
 // "; costs the job 53.8 GB/s: 131.5 GB/s with it, below its limit of 200.0"
 std::string cost_text(const Culprit& culprit, const SearchResult& result, const Nodes& nodes,
                       const Limits& limits) {
-  if (is_general(culprit) || culprit.hung) return {};
+  if (culprit.is_general() || culprit.hung) return {};
   const double cost = job_cost(culprit, result, nodes.devices);
   auto text = fmt::format("; costs the job {} GB/s", rate_text(std::max(0.0, cost)));
   if (!limits.job) return text;
@@ -168,7 +161,7 @@ Finding finding_of(const Culprit& culprit, const SearchResult& result, const Nod
                    : culprit.loss.empty()           ? Remedy::report_to_provider
                                                     : Remedy::restart_app;
   if (culprit.hung || culprit.gbps <= 0) return finding;
-  const bool general = is_general(culprit);
+  const bool general = culprit.is_general();
   finding.observed = general ? culprit.gbps : job_rate(culprit, result, nodes.devices);
   finding.unit = "GB/s";
   if (const auto& limit = general ? limits.pair : limits.job) finding.limit = *limit;

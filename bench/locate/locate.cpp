@@ -133,10 +133,10 @@ class Locator {
     TRY(accuse());
     // Culprits that do not finish, then by their cost; then the conclusions about all nodes.
     std::ranges::stable_sort(result_.culprits, std::greater<>(), [this](const Culprit& each) {
-      const bool general = each.kind == Culprit::Kind::congestion ||
-                           each.kind == Culprit::Kind::everyone ||
-                           each.kind == Culprit::Kind::not_enough_data;
-      return std::pair(general ? 0 : each.hung ? 2 : 1, job_cost(each, result_, nodes_.devices));
+      return std::pair(each.is_general() ? 0
+                       : each.hung       ? 2
+                                         : 1,
+                       job_cost(each, result_, nodes_.devices));
     });
     result_.rounds = rounds_.count();
     result_.operations = rounds_.operations();

@@ -53,6 +53,11 @@ struct Culprit {
   double probability = 0;
   std::vector<std::string> evidence{};
   std::vector<std::string> ruled_out{};
+
+  // A conclusion about all nodes, or none.
+  [[nodiscard]] bool is_general() const {
+    return kind == Kind::congestion || kind == Kind::everyone || kind == Kind::not_enough_data;
+  }
 };
 
 // The rate of two nodes; empty if they did not finish.

@@ -101,16 +101,16 @@ class SlowDevices {
     return most;
   }
 
-  // Pairs each of `asked` with a partner that it has not met.
-  [[nodiscard]] std::vector<Pair> new_pairs(const std::vector<Node>& asked,
+  // Pairs each of `suspects` with a partner that it has not met.
+  [[nodiscard]] std::vector<Pair> new_pairs(const std::vector<Node>& suspects,
                                             std::vector<Node>& partners) const {
-    std::vector<std::vector<Node>> met(asked.size());
-    for (std::size_t i = 0; i < asked.size(); ++i) {
-      for (const auto& [device, meetings] : slow_[asked[i]]) {
+    std::vector<std::vector<Node>> met(suspects.size());
+    for (std::size_t i = 0; i < suspects.size(); ++i) {
+      for (const auto& [device, meetings] : slow_[suspects[i]]) {
         for (const auto& meeting : meetings) met[i].push_back(meeting.partner);
       }
     }
-    return pair_with(asked, partners, nodes_, met);
+    return pair_with(suspects, partners, nodes_, met);
   }
 
   // The nodes with a device that was slow with two partners.
@@ -151,21 +151,21 @@ Result<Suspicion> rails(const Nodes& nodes, Rounds& rounds, const std::vector<Su
   devices.add_rails(first, *result.scale);
   std::vector<bool> proven(nodes.count());
   for (const auto& [a, b] : first.pairs) proven[a] = proven[b] = devices.none(a) && devices.none(b);
-  std::vector<Node> asked;
+  std::vector<Node> suspects;
   for (Node node = 0; node < nodes.count(); ++node) {
-    (proven[node] ? suspicion.proven : asked).push_back(node);
+    (proven[node] ? suspicion.proven : suspects).push_back(node);
   }
-  for (int turn = 0; turn < 2 && !asked.empty(); ++turn) {
+  for (int turn = 0; turn < 2 && !suspects.empty(); ++turn) {
     auto partners = suspicion.proven;
-    auto pairs = devices.new_pairs(asked, partners);
+    auto pairs = devices.new_pairs(suspects, partners);
     if (pairs.empty()) break;
-    append(pairs, take_controls(partners, asked.size(), nodes));
+    append(pairs, take_controls(partners, suspects.size(), nodes));
     TRY_ASSIGN(const auto again, measure_rails("each device of suspects with proven partners",
                                                std::move(pairs), nodes, rounds));
     const auto scale = first_scale(finished(again.round), again.round.noise, floor);
     devices.add_rails(again, scale.value_or(*result.scale));
     // One measurement accuses no node: those that were slow once are measured again.
-    std::erase_if(asked, [&](Node node) { return devices.times_slow(node) != 1; });
+    std::erase_if(suspects, [&](Node node) { return devices.times_slow(node) != 1; });
   }
   suspicion.slow = devices.suspects();
   return suspicion;

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "bench/locate/rule.hpp"
+#include "lib/base/fields.hpp"
 #include "lib/base/result.hpp"
 
 namespace muster::bench::locate {
@@ -59,10 +60,10 @@ struct Nodes {
 
 // Nodes that run one all-reduce; a single node runs it among its own GPUs.
 struct NodeGroup {
-  std::vector<Node> nodes;
-  int device = kAllDevices;  // the only GPU of each node that takes part, with its HCA
-
-  bool operator==(const NodeGroup&) const = default;
+  MUSTER_DESCRIBED(NodeGroup);
+  MUSTER_REQUIRED(std::vector<Node>, nodes, "");
+  MUSTER_REQUIRED(int, device,
+                  "the only GPU of each node that takes part, with its HCA") = kAllDevices;
 };
 
 struct GroupRates {

@@ -124,9 +124,9 @@ double noise_of(const std::vector<std::vector<double>>& repeats) {
 }
 
 int repeats_for(double noise, double tolerance) {
-  constexpr double kMostRepeats = 16;
+  constexpr double kMaxRepeats = 16;
   const double needed = std::pow(kOfMedian * kDeviations * noise / tolerance, 2);
-  return std::max(kFirstRepeats, static_cast<int>(std::ceil(std::min(needed, kMostRepeats))));
+  return std::max(kFirstRepeats, static_cast<int>(std::ceil(std::min(needed, kMaxRepeats))));
 }
 
 double noise_of_median(double noise, std::size_t repeats) {
@@ -134,10 +134,10 @@ double noise_of_median(double noise, std::size_t repeats) {
 }
 
 double odds_of(const std::optional<double>& value, const Scale& scale) {
-  constexpr double kMostOdds = 1e4;
-  const double away = (scale.median - value.value_or(0)) / scale.deviation;
-  if (away <= 0) return 1;
-  return std::min(kMostOdds, std::exp(std::min(away * away / 2, 100.0)));
+  constexpr double kMaxOdds = 1e4;
+  const double difference = (scale.median - value.value_or(0)) / scale.deviation;
+  if (difference <= 0) return 1;
+  return std::min(kMaxOdds, std::exp(std::min(difference * difference / 2, 100.0)));
 }
 
 double probability_of(const std::vector<double>& odds) {

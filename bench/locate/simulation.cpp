@@ -53,7 +53,7 @@ double Simulation::deviate(Percent deviation) { return 1 + deviation.value / kPe
 
 Result<std::vector<GroupRates>> Simulation::measure(const std::vector<NodeGroup>& groups,
                                                     int repeats) {
-  constexpr double kLeast = 0.05;
+  constexpr double kMin = 0.05;
   const auto& cluster = model_.cluster();
   level_ *= deviate(cluster.drift);
   std::vector<bool> works(static_cast<std::size_t>(cluster.nodes));
@@ -66,9 +66,9 @@ Result<std::vector<GroupRates>> Simulation::measure(const std::vector<NodeGroup>
     double rate = level_ * rate_of(groups[i], crowded);
     rates[i].finished = rate > 0;
     if (rate <= 0) continue;
-    if (cluster.run_noise.value > 0) rate *= std::max(kLeast, deviate(cluster.run_noise));
+    if (cluster.run_noise.value > 0) rate *= std::max(kMin, deviate(cluster.run_noise));
     for (int k = 0; k < repeats; ++k) {
-      rates[i].gbps.push_back(rate * std::max(kLeast, deviate(cluster.noise)));
+      rates[i].gbps.push_back(rate * std::max(kMin, deviate(cluster.noise)));
     }
   }
   return rates;

@@ -57,10 +57,10 @@ class Retest {
           suspects.begin() + static_cast<std::ptrdiff_t>(std::min(suspects.size(), proven.size()));
       std::vector<Suspect> now(suspects.begin(), end);
       suspects.erase(suspects.begin(), end);
-      const auto asked = now.size();
+      const auto count = now.size();
       TRY(measure_round(std::move(now), proven));
       // If all of them wait, they have met all proven nodes.
-      append(waiting_.size() == asked ? unclear_ : suspects, std::exchange(waiting_, {}));
+      append(waiting_.size() == count ? unclear_ : suspects, std::exchange(waiting_, {}));
     }
     return {};
   }
@@ -68,7 +68,7 @@ class Retest {
   // A second measurement with the same partner would make a slow path look like a slow node.
   [[nodiscard]] Result<void> measure_round(std::vector<Suspect> suspects,
                                            std::vector<Node> partners) {
-    constexpr std::size_t kMostControls = 32;
+    constexpr std::size_t kMaxControls = 32;
     std::vector<Pair> pairs;
     std::erase_if(suspects, [&](Suspect& suspect) {
       const auto partner = partner_of(suspect.node, partners, partners_of(suspect), nodes_);
@@ -82,7 +82,7 @@ class Retest {
     });
     if (pairs.empty()) return {};
     const auto count = pairs.size();
-    append(pairs, take_controls(partners, kMostControls, nodes_));
+    append(pairs, take_controls(partners, kMaxControls, nodes_));
     TRY_ASSIGN(const auto round,
                rounds_.measure("suspects with proven partners", groups_of(pairs)));
     result_.keep_pairs(round);
@@ -118,13 +118,13 @@ class RateTable {
   // Removes drift from round to round: all rounds get the same median, unless it is so far off that
   // half of the pairs must be slow.
   void add_round(const Round& round) {
-    constexpr double kMostDrift = 0.1;
+    constexpr double kMaxDrift = 0.1;
     auto values = finished(round);
     double factor = 1;
     if (values.size() >= 2 * kEnough) {
       const double median = median_of(std::move(values));
       if (first_median_ == 0) first_median_ = median;
-      if (std::abs(median / first_median_ - 1) < kMostDrift) factor = first_median_ / median;
+      if (std::abs(median / first_median_ - 1) < kMaxDrift) factor = first_median_ / median;
     }
     for (std::size_t i = 0; i < round.size(); ++i) {
       const auto a = round.groups[i].nodes[0];

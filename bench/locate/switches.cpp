@@ -21,7 +21,7 @@ namespace {
 constexpr double kLossOfSwitches = 0.1;
 // Leaf switches meet each other in as many rounds as needed, within these.
 constexpr std::size_t kUsualRounds = 3;
-constexpr std::size_t kMostRounds = 8;
+constexpr std::size_t kMaxRounds = 8;
 
 using Leaf = std::size_t;
 using Rates = std::vector<std::optional<double>>;
@@ -127,7 +127,7 @@ class SwitchSearch {
       pods[pod(leaf)].push_back(leaf);
       all.push_back(leaf);
     }
-    for (std::size_t turn = 0; turn < kMostRounds; ++turn) {
+    for (std::size_t turn = 0; turn < kMaxRounds; ++turn) {
       std::vector<Crossing> crossings;
       for (const auto& [pod, leaves] : pods) {
         const auto rounds = tournament_rounds(leaves.size());
@@ -138,7 +138,7 @@ class SwitchSearch {
       }
       if (crossings.empty()) break;
       TRY(measure(std::move(crossings), turn));
-      if (turn + 1 >= kUsualRounds && (is_settled() || all_low(rates_across()))) break;
+      if (turn + 1 >= kUsualRounds && (is_decided() || all_low(rates_across()))) break;
     }
     return measure_above(all);
   }
@@ -187,11 +187,11 @@ class SwitchSearch {
 
   // Pairs below leaf switches show how all rates have drifted since the first round.
   [[nodiscard]] std::vector<Pair> controls_beside(const std::vector<Pair>& pairs) const {
-    constexpr std::size_t kMost = 4;
+    constexpr std::size_t kMax = 4;
     std::set<Node> busy;
     for (const auto& [a, b] : pairs) busy.insert({a, b});
     std::vector<Pair> controls;
-    for (Leaf leaf = 0; leaf < nodes_of_.size() && controls.size() < kMost; ++leaf) {
+    for (Leaf leaf = 0; leaf < nodes_of_.size() && controls.size() < kMax; ++leaf) {
       // More than half of the nodes would be a crowd.
       if (4 * (pairs.size() + controls.size() + 1) > nodes_.count()) break;
       auto fine = fine_nodes(leaf);
@@ -209,10 +209,10 @@ class SwitchSearch {
            }) >= 2;
   }
 
-  [[nodiscard]] bool is_settled() const {
-    const auto settled = [&](Leaf leaf) { return found_.cross[leaf] || is_slow(leaf); };
+  [[nodiscard]] bool is_decided() const {
+    const auto decided = [&](Leaf leaf) { return found_.cross[leaf] || is_slow(leaf); };
     return std::ranges::all_of(
-        crossings_, [&](const Crossing& each) { return settled(each.a) && settled(each.b); });
+        crossings_, [&](const Crossing& each) { return decided(each.a) && decided(each.b); });
   }
 
   [[nodiscard]] Rates rates(const std::function<bool(const Crossing&)>& which) const {

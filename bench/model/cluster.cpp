@@ -16,8 +16,8 @@
 namespace muster::bench {
 namespace {
 
-constexpr std::uint64_t kMostNodes = 4096;
-constexpr std::uint64_t kMostPerNode = 64;
+constexpr std::uint64_t kMaxNodes = 4096;
+constexpr std::uint64_t kMaxPerNode = 64;
 constexpr double kBitsPerByte = 8;
 
 tl::unexpected<Error> sim_error(std::string_view what) {
@@ -82,7 +82,7 @@ Result<void> set_positive(std::optional<BytesPerSecond>& target, std::string_vie
 // "8x200Gb/s", or 0.
 Result<void> set_hcas(SimCluster& cluster, std::string_view text) {
   const auto by = text.find('x');
-  TRY(set_count(cluster.hcas, text.substr(0, by), 0, kMostPerNode));
+  TRY(set_count(cluster.hcas, text.substr(0, by), 0, kMaxPerNode));
   if (by == std::string_view::npos) return {};
   return set_positive(cluster.hca_rate, text.substr(by + 1));
 }
@@ -178,19 +178,17 @@ struct Key {
 
 constexpr std::array kKeys{
     Key{"profile", [](auto&, auto) { return Result<void>(); }},
-    Key{"nodes",
-        [](auto& s, auto text) { return set_count(s.cluster.nodes, text, 1, kMostNodes); }},
-    Key{"gpus",
-        [](auto& s, auto text) { return set_count(s.cluster.gpus, text, 1, kMostPerNode); }},
+    Key{"nodes", [](auto& s, auto text) { return set_count(s.cluster.nodes, text, 1, kMaxNodes); }},
+    Key{"gpus", [](auto& s, auto text) { return set_count(s.cluster.gpus, text, 1, kMaxPerNode); }},
     Key{"hcas", [](auto& s, auto text) { return set_hcas(s.cluster, text); }},
     Key{"domain",
         [](auto& s, auto text) {
-          return set_count(s.cluster.nodes_per_domain, text, 1, kMostNodes);
+          return set_count(s.cluster.nodes_per_domain, text, 1, kMaxNodes);
         }},
-    Key{"leaf", [](auto& s,
-                   auto text) { return set_count(s.cluster.nodes_per_leaf, text, 1, kMostNodes); }},
-    Key{"pod", [](auto& s,
-                  auto text) { return set_count(s.cluster.leaves_per_pod, text, 1, kMostNodes); }},
+    Key{"leaf",
+        [](auto& s, auto text) { return set_count(s.cluster.nodes_per_leaf, text, 1, kMaxNodes); }},
+    Key{"pod",
+        [](auto& s, auto text) { return set_count(s.cluster.leaves_per_pod, text, 1, kMaxNodes); }},
     Key{"link", [](auto& s, auto text) { return set_positive(s.cluster.link_rate, text); }},
     Key{"rate", [](auto& s, auto text) { return set_positive(s.rate, text); }},
     Key{"inside", [](auto& s, auto text) { return set_positive(s.inside, text); }},

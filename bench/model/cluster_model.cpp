@@ -64,8 +64,8 @@ double normal_of(std::uint64_t counter) {
 constexpr std::uint64_t kRunSeed = 0x72756e73;
 
 double factor_of(Percent deviation, double normal) {
-  constexpr double kLeast = 0.05;
-  return std::max(kLeast, 1 + deviation.value / kPercent * normal);
+  constexpr double kMin = 0.05;
+  return std::max(kMin, 1 + deviation.value / kPercent * normal);
 }
 
 }  // namespace

@@ -228,10 +228,10 @@ void Doorkeeper::refuse(const Arrival& arrival, std::string_view why) {
 }
 
 void Doorkeeper::record(std::string_view address, std::string_view why) {
-  constexpr std::size_t kMostLogged = 32;
+  constexpr std::size_t kMaxLogged = 32;
   ++refused_;
   last_refusal_ = fmt::format("from {}: {}", address, why);
-  if (logged_.size() >= kMostLogged || !logged_.insert(last_refusal_).second) return;
+  if (logged_.size() >= kMaxLogged || !logged_.insert(last_refusal_).second) return;
   if (log_) log_(fmt::format("refused a connection {}", last_refusal_));
 }
 

@@ -100,10 +100,10 @@ tl::unexpected<Error> system_error(std::string_view call, int error) {
 
 // The timeout for poll(): -1 without a deadline.
 int milliseconds_until(const Clock::time_point* deadline) {
-  constexpr std::int64_t kMost = 3'600'000;
+  constexpr std::int64_t kMax = 3'600'000;
   if (deadline == nullptr) return -1;
   const auto left = std::chrono::ceil<milliseconds>(*deadline - Clock::now()).count();
-  return static_cast<int>(std::clamp<std::int64_t>(left, 0, kMost));
+  return static_cast<int>(std::clamp<std::int64_t>(left, 0, kMax));
 }
 
 // poll() ignores sockets that are negative.

@@ -8,6 +8,9 @@
 #include <cstddef>
 #include <cstdint>
 
+// Constants: our name, the value, the header's name, with which a test compares the value.
+#define MUSTER_BENCH_CONSTANT(name, value, theirs) inline constexpr int name = value;
+
 namespace muster::bench::cuda {
 
 using Context = struct ContextOpaque*;
@@ -20,37 +23,43 @@ using GraphRun = struct GraphRunOpaque*;
 using Pointer = unsigned long long;
 
 inline constexpr int kSuccess = 0;
-inline constexpr int kInvalidValue = 1;
-inline constexpr int kOutOfMemory = 2;
-inline constexpr int kNotInitialised = 3;
-inline constexpr int kStubLibrary = 34;
-inline constexpr int kNoDevice = 100;
-inline constexpr int kInvalidDevice = 101;
-inline constexpr int kInvalidContext = 201;
-inline constexpr int kNoBinary = 209;
-inline constexpr int kUncorrectableEcc = 214;
-inline constexpr int kInvalidPtx = 218;
-inline constexpr int kNvlinkUncorrectable = 220;
-inline constexpr int kNoJitCompiler = 221;
-inline constexpr int kNewerPtx = 222;
-inline constexpr int kContained = 226;
-inline constexpr int kInvalidHandle = 400;
-inline constexpr int kNotFound = 500;
-inline constexpr int kNotReady = 600;
-inline constexpr int kIllegalAddress = 700;
-inline constexpr int kHardwareStack = 714;
-inline constexpr int kLaunchFailed = 719;
-inline constexpr int kNotSupported = 801;
-inline constexpr int kSystemNotReady = 802;
-inline constexpr int kSystemDriverMismatch = 803;
-inline constexpr int kCaptureUnsupported = 900;
-inline constexpr int kCaptureInvalidated = 901;
 
-inline constexpr int kMultiprocessors = 16;  // attributes of a device
-inline constexpr int kRdmaOrdering = 118;
+// clang-format off
+#define MUSTER_CUDA_CONSTANTS(X) \
+  X(kInvalidValue, 1, CUDA_ERROR_INVALID_VALUE) \
+  X(kOutOfMemory, 2, CUDA_ERROR_OUT_OF_MEMORY) \
+  X(kNotInitialised, 3, CUDA_ERROR_NOT_INITIALIZED) \
+  X(kStubLibrary, 34, CUDA_ERROR_STUB_LIBRARY) \
+  X(kNoDevice, 100, CUDA_ERROR_NO_DEVICE) \
+  X(kInvalidDevice, 101, CUDA_ERROR_INVALID_DEVICE) \
+  X(kInvalidContext, 201, CUDA_ERROR_INVALID_CONTEXT) \
+  X(kNoBinary, 209, CUDA_ERROR_NO_BINARY_FOR_GPU) \
+  X(kUncorrectableEcc, 214, CUDA_ERROR_ECC_UNCORRECTABLE) \
+  X(kInvalidPtx, 218, CUDA_ERROR_INVALID_PTX) \
+  X(kNvlinkUncorrectable, 220, CUDA_ERROR_NVLINK_UNCORRECTABLE) \
+  X(kNoJitCompiler, 221, CUDA_ERROR_JIT_COMPILER_NOT_FOUND) \
+  X(kNewerPtx, 222, CUDA_ERROR_UNSUPPORTED_PTX_VERSION) \
+  X(kContained, 226, CUDA_ERROR_CONTAINED) \
+  X(kInvalidHandle, 400, CUDA_ERROR_INVALID_HANDLE) \
+  X(kNotFound, 500, CUDA_ERROR_NOT_FOUND) \
+  X(kNotReady, 600, CUDA_ERROR_NOT_READY) \
+  X(kIllegalAddress, 700, CUDA_ERROR_ILLEGAL_ADDRESS) \
+  X(kHardwareStack, 714, CUDA_ERROR_HARDWARE_STACK_ERROR) \
+  X(kLaunchFailed, 719, CUDA_ERROR_LAUNCH_FAILED) \
+  X(kNotSupported, 801, CUDA_ERROR_NOT_SUPPORTED) \
+  X(kSystemNotReady, 802, CUDA_ERROR_SYSTEM_NOT_READY) \
+  X(kSystemDriverMismatch, 803, CUDA_ERROR_SYSTEM_DRIVER_MISMATCH) \
+  X(kCaptureUnsupported, 900, CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED) \
+  X(kCaptureInvalidated, 901, CUDA_ERROR_STREAM_CAPTURE_INVALIDATED) \
+  X(kMultiprocessors, 16, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT) \
+  X(kRdmaOrdering, 118, CU_DEVICE_ATTRIBUTE_GPU_DIRECT_RDMA_WRITES_ORDERING) \
+  X(kCaptureThreadLocal, 1, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL)
+// clang-format on
+
+MUSTER_CUDA_CONSTANTS(MUSTER_BENCH_CONSTANT)
+
 inline constexpr int kToOwner = 100;  // a scope in which writes by RDMA are visible
 inline constexpr unsigned kStreamNonBlocking = 1;
-inline constexpr int kCaptureThreadLocal = 1;
 
 }  // namespace muster::bench::cuda
 
@@ -62,24 +71,27 @@ using Layout = struct LayoutOpaque*;
 using Preference = struct PreferenceOpaque*;
 
 inline constexpr int kSuccess = 0;
-inline constexpr int kNotInitialised = 1;
-inline constexpr int kInvalidValue = 7;
-inline constexpr int kArchMismatch = 8;
-inline constexpr int kNotSupported = 15;
 
-// Types of numbers, and of their sums.
-inline constexpr int kFp32 = 0;
-inline constexpr int kFp64 = 1;
-inline constexpr int kFp16 = 2;
-inline constexpr int kBf16 = 14;
-inline constexpr int kFp8 = 28;  // E4M3
-inline constexpr int kComputeFp32 = 68;
-inline constexpr int kComputeFp64 = 70;
-inline constexpr int kComputeTf32 = 77;
+// clang-format off
+#define MUSTER_CUBLAS_CONSTANTS(X) \
+  X(kNotInitialised, 1, CUBLAS_STATUS_NOT_INITIALIZED) \
+  X(kInvalidValue, 7, CUBLAS_STATUS_INVALID_VALUE) \
+  X(kArchMismatch, 8, CUBLAS_STATUS_ARCH_MISMATCH) \
+  X(kNotSupported, 15, CUBLAS_STATUS_NOT_SUPPORTED) \
+  X(kFp32, 0, CUDA_R_32F) \
+  X(kFp64, 1, CUDA_R_64F) \
+  X(kFp16, 2, CUDA_R_16F) \
+  X(kBf16, 14, CUDA_R_16BF) \
+  X(kFp8, 28, CUDA_R_8F_E4M3) \
+  X(kComputeFp32, 68, CUBLAS_COMPUTE_32F) \
+  X(kComputeFp64, 70, CUBLAS_COMPUTE_64F) \
+  X(kComputeTf32, 77, CUBLAS_COMPUTE_32F_FAST_TF32) \
+  X(kTransposeFirst, 3, CUBLASLT_MATMUL_DESC_TRANSA) \
+  X(kTransposed, 1, CUBLAS_OP_T) \
+  X(kMaxWorkspace, 1, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES)
+// clang-format on
 
-inline constexpr int kTransposeFirst = 3;  // attributes of an operation
-inline constexpr int kTransposed = 1;
-inline constexpr int kMostWorkspace = 1;  // of a preference
+MUSTER_CUBLAS_CONSTANTS(MUSTER_BENCH_CONSTANT)
 
 struct Algorithm {
   std::array<std::uint64_t, 8> data;
@@ -111,33 +123,37 @@ struct UniqueId {
 static_assert(sizeof(UniqueId) == 128);
 
 inline constexpr int kSuccess = 0;
-inline constexpr int kUnhandledCuda = 1;
-inline constexpr int kSystem = 2;
-inline constexpr int kInternal = 3;
-inline constexpr int kInvalidArgument = 4;
-inline constexpr int kInvalidUsage = 5;
-inline constexpr int kRemote = 6;
-inline constexpr int kInProgress = 7;
-inline constexpr int kTimeout = 8;
+inline constexpr int kTimeout = 8;  // newer than some headers
 
-// Types and operations.
-inline constexpr int kInt8 = 0;
-inline constexpr int kUint8 = 1;
-inline constexpr int kInt32 = 2;
-inline constexpr int kUint32 = 3;
-inline constexpr int kInt64 = 4;
-inline constexpr int kUint64 = 5;
-inline constexpr int kFloat16 = 6;
-inline constexpr int kFloat32 = 7;
-inline constexpr int kFloat64 = 8;
-inline constexpr int kBfloat16 = 9;
-inline constexpr int kFloat8e4m3 = 10;
-inline constexpr int kFloat8e5m2 = 11;
-inline constexpr int kSum = 0;
-inline constexpr int kProd = 1;
-inline constexpr int kMax = 2;
-inline constexpr int kMin = 3;
-inline constexpr int kAvg = 4;
+// clang-format off
+#define MUSTER_NCCL_CONSTANTS(X) \
+  X(kUnhandledCuda, 1, ncclUnhandledCudaError) \
+  X(kSystem, 2, ncclSystemError) \
+  X(kInternal, 3, ncclInternalError) \
+  X(kInvalidArgument, 4, ncclInvalidArgument) \
+  X(kInvalidUsage, 5, ncclInvalidUsage) \
+  X(kRemote, 6, ncclRemoteError) \
+  X(kInProgress, 7, ncclInProgress) \
+  X(kInt8, 0, ncclInt8) \
+  X(kUint8, 1, ncclUint8) \
+  X(kInt32, 2, ncclInt32) \
+  X(kUint32, 3, ncclUint32) \
+  X(kInt64, 4, ncclInt64) \
+  X(kUint64, 5, ncclUint64) \
+  X(kFloat16, 6, ncclFloat16) \
+  X(kFloat32, 7, ncclFloat32) \
+  X(kFloat64, 8, ncclFloat64) \
+  X(kBfloat16, 9, ncclBfloat16) \
+  X(kFloat8e4m3, 10, ncclFloat8e4m3) \
+  X(kFloat8e5m2, 11, ncclFloat8e5m2) \
+  X(kSum, 0, ncclSum) \
+  X(kProd, 1, ncclProd) \
+  X(kMax, 2, ncclMax) \
+  X(kMin, 3, ncclMin) \
+  X(kAvg, 4, ncclAvg)
+// clang-format on
+
+MUSTER_NCCL_CONSTANTS(MUSTER_BENCH_CONSTANT)
 
 // As of 2.18. A newer library fills in later members; one since 2.14 reads those that it knows.
 struct Config {
@@ -156,3 +172,5 @@ static_assert(sizeof(Config) == 48);
 static_assert(offsetof(Config, net_name) == 32);
 
 }  // namespace muster::bench::nccl
+
+#undef MUSTER_BENCH_CONSTANT

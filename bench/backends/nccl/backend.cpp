@@ -137,7 +137,7 @@ class NcclBackend final : public Backend, public StreamedOperation {
       return lacks("average");
     }
     const auto& use = definition_of(operation.collective).nccl;
-    if (!use.is_there()) return lacks(collective);
+    if (!use.is_supported()) return lacks(collective);
     if (use.sends != nullptr &&
         (version_ < kSendSince || nccl_.send.call == nullptr || nccl_.receive.call == nullptr)) {
       return lacks(fmt::format("sends and receives, which {} needs", collective));

@@ -25,7 +25,7 @@ namespace {
 
 using Cpus = std::vector<unsigned>;       // ascending
 using Mask = std::vector<unsigned long>;  // as in cpu_set_t
-constexpr std::size_t kMostCpus = 1U << 16U;
+constexpr std::size_t kMaxCpus = 1U << 16U;
 constexpr std::size_t kBits = sizeof(unsigned long) * CHAR_BIT;
 
 std::size_t bytes_of(const Mask& mask) { return mask.size() * sizeof(unsigned long); }
@@ -89,19 +89,19 @@ Result<int> usable_gpus(const std::string& cuda_file) {
 }
 
 Result<std::vector<unsigned>> own_cpus() {
-  Mask mask(kMostCpus / kBits);
+  Mask mask(kMaxCpus / kBits);
   if (::sched_getaffinity(0, bytes_of(mask), reinterpret_cast<cpu_set_t*>(mask.data())) != 0) {
     return make_error(fmt::format("sched_getaffinity: {}", std::strerror(errno)));
   }
   Cpus cpus;
-  for (unsigned cpu = 0; cpu < kMostCpus; ++cpu) {
+  for (unsigned cpu = 0; cpu < kMaxCpus; ++cpu) {
     if ((mask[cpu / kBits] >> (cpu % kBits) & 1U) != 0) cpus.push_back(cpu);
   }
   return cpus;
 }
 
 Result<void> bind_thread(pid_t thread, const std::vector<unsigned>& cpus) {
-  Mask mask(kMostCpus / kBits);
+  Mask mask(kMaxCpus / kBits);
   for (const unsigned cpu : cpus) mask[cpu / kBits] |= 1UL << (cpu % kBits);
   const auto* set = reinterpret_cast<const cpu_set_t*>(mask.data());
   if (::sched_setaffinity(thread, bytes_of(mask), set) == 0) return {};

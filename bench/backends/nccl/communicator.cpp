@@ -153,7 +153,7 @@ Result<void> Communicator::join(const std::string& id, bool blocking,
     code = library_.init_config.call(&made, ranks_, unique, rank_, &config);
   }
   handle_.store(made);
-  return settle(what, code, until);
+  return wait_for_call(what, code, until);
 }
 
 int Communicator::state() {
@@ -164,7 +164,8 @@ int Communicator::state() {
   return code == nccl::kSuccess ? now : code;
 }
 
-Result<void> Communicator::settle(std::string_view what, int code, SteadyClock::time_point until) {
+Result<void> Communicator::wait_for_call(std::string_view what, int code,
+                                         SteadyClock::time_point until) {
   int state_now = code;
   const auto begin = SteadyClock::now();
   while (state_now == nccl::kInProgress) {
@@ -199,7 +200,7 @@ Result<void> Communicator::enqueue(const OperationRun& run, cuda::Stream stream,
     const auto& use = definition_of(run.operation.collective).nccl;
     const int rounds = use.rounds == nullptr ? 1 : use.rounds(ranks_);
     for (int round = 0; round < rounds; ++round) {
-      TRY(settle(name, call(run, stream, round)));
+      TRY(wait_for_call(name, call(run, stream, round)));
     }
     return {};
   }
@@ -209,7 +210,7 @@ Result<void> Communicator::enqueue(const OperationRun& run, cuda::Stream stream,
     begun = call(run, stream);
   }
   const int ended = library_.group_end.call();
-  return settle(name, is_fine(begun) ? ended : begun);
+  return wait_for_call(name, is_fine(begun) ? ended : begun);
 }
 
 int Communicator::call(const OperationRun& run, cuda::Stream stream, int round) {

@@ -60,7 +60,7 @@ class Communicator {
   // Returns "in progress" if the state cannot be queried.
   [[nodiscard]] int state();
   // Waits for a call that returned "in progress", and aborts it at the deadline.
-  [[nodiscard]] Result<void> settle(
+  [[nodiscard]] Result<void> wait_for_call(
       std::string_view what, int code,
       std::chrono::steady_clock::time_point until = std::chrono::steady_clock::time_point::max());
   void leave();

@@ -135,8 +135,8 @@ std::vector<std::string> DiagnosisReader::read() {
   constexpr std::string_view kPrefix = "NCCL DIAG ";
   restore_standard_output();
   std::vector<std::string> lines;
-  constexpr std::size_t kMost = 1UL << 20;
-  const auto text = contents_of(file_, kMost);
+  constexpr std::size_t kMax = 1UL << 20;
+  const auto text = contents_of(file_, kMax);
   for (const auto line : split_lines(text)) {
     if (line.starts_with(kPrefix)) {
       lines.push_back(printable(line.substr(kPrefix.size())));

@@ -31,10 +31,10 @@ std::optional<Endpoint> numeric_endpoint(std::string_view text) {
 
 // All bytes until the other side closes the connection, or those that came by `until`.
 std::string read_all(int socket, Clock::time_point until) {
-  constexpr std::size_t kMost = 1UL << 20;
+  constexpr std::size_t kMax = 1UL << 20;
   std::string text;
   char byte = 0;
-  while (text.size() < kMost &&
+  while (text.size() < kMax &&
          transfer({}, {.socket = socket, .bytes = std::as_writable_bytes(std::span(&byte, 1))},
                   &until)) {
     text.push_back(byte);
@@ -67,7 +67,7 @@ std::string ask_ras(Clock::duration limit) {
 }
 
 std::string trouble_in_ras_answer(std::string_view answer) {
-  constexpr std::size_t kMost = 12;
+  constexpr std::size_t kMax = 12;
   std::vector<std::string> sentences;
   bool reached = false;
   for (const auto line : split_lines(answer)) {
@@ -75,7 +75,7 @@ std::string trouble_in_ras_answer(std::string_view answer) {
     if (!reached || !line.starts_with(' ')) continue;  // headings are not indented
     sentences.push_back(printable(trim(line)));
   }
-  const auto more = sentences.size() - std::min(sentences.size(), kMost);
+  const auto more = sentences.size() - std::min(sentences.size(), kMax);
   sentences.resize(sentences.size() - more);
   if (more > 0) sentences.push_back(fmt::format("and {} more lines", more));
   return fmt::format("{}", fmt::join(sentences, "; "));

@@ -4,7 +4,6 @@
 
 #include <chrono>
 #include <functional>
-#include <vector>
 
 #include "bench/backends/backend.hpp"
 #include "bench/backends/nccl/gpu.hpp"

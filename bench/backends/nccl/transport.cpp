@@ -6,18 +6,16 @@
 #include <algorithm>
 #include <array>
 #include <map>
-#include <optional>
-#include <utility>
 
 #include "lib/base/text.hpp"
 
 namespace muster::bench {
 namespace {
 
-constexpr std::size_t kMostRead = 64UL * 1024 * 1024;
-constexpr std::size_t kMostTexts = 64;  // of each kind: all ranks may log the same problem
-constexpr std::size_t kMostTransports = 16;
-constexpr unsigned kMostRank = 1U << 18U;
+constexpr std::size_t kMaxRead = 64UL * 1024 * 1024;
+constexpr std::size_t kMaxTexts = 64;  // of each kind: all ranks may log the same problem
+constexpr std::size_t kMaxTransports = 16;
+constexpr unsigned kMaxRank = 1U << 18U;
 constexpr std::string_view kNoHca = "NET/IB : No device found";
 
 // Consumes a text from its beginning.
@@ -53,7 +51,7 @@ class LineReader {
 // "0-4,6"; empty if it is malformed.
 std::vector<unsigned> parse_ranks(std::string_view text) {
   auto ranks = parse_cpu_list(text).value_or(std::vector<unsigned>());
-  return ranks.empty() || ranks.back() > kMostRank ? std::vector<unsigned>() : ranks;
+  return ranks.empty() || ranks.back() > kMaxRank ? std::vector<unsigned>() : ranks;
 }
 
 void set_pair(RankPairs& pairs, int from, int to) {
@@ -64,7 +62,7 @@ void set_pair(RankPairs& pairs, int from, int to) {
 }
 
 void keep(std::set<std::string>& texts, std::string_view text) {
-  if (texts.size() < kMostTexts) texts.insert(printable(trim(text), 300));
+  if (texts.size() < kMaxTexts) texts.insert(printable(trim(text), 300));
 }
 
 // "NET/IB/0(5)/GDRDMA(PCI)/Shared" becomes "NET/IB/GDRDMA/PXN".
@@ -184,7 +182,7 @@ void parse_algorithm(std::string_view text, Transport& transport) {
   const auto algorithm = reader.until(" ");
   if (!reader.skip_past(" proto ")) return;
   const auto protocol = reader.until(" ");
-  if (transport.algorithms.size() >= kMostTexts) return;
+  if (transport.algorithms.size() >= kMaxTexts) return;
   keep(transport.algorithms[printable(function, 40)],
        fmt::format("{}/{}", named(algorithm, kAlgorithms), named(protocol, kProtocols)));
 }
@@ -196,7 +194,7 @@ void parse_setting(std::string_view text, Transport& transport) {
   if (!reader.skip(" set by environment to ") && !reader.skip(" set to ")) return;
   auto value = trim(reader.rest());
   if (value.ends_with('.')) value.remove_suffix(1);
-  if (transport.settings.size() < 4 * kMostTexts) {
+  if (transport.settings.size() < 4 * kMaxTexts) {
     transport.settings[printable(name, 80)] = printable(value, 200);
   }
 }
@@ -301,7 +299,7 @@ std::string pair_lines(const std::string& name, const RankPairs& pairs) {
 }  // namespace
 
 void add_pair(Transport& transport, int from, int to, const std::string& name) {
-  if (!transport.pairs.contains(name) && transport.pairs.size() == kMostTransports) return;
+  if (!transport.pairs.contains(name) && transport.pairs.size() == kMaxTransports) return;
   set_pair(transport.pairs[name], from, to);
 }
 
@@ -316,7 +314,7 @@ RankPairs pairs_using(const Transport& transport,
 }
 
 void add_log(Transport& transport, std::string_view log) {
-  for (const auto line : split_lines(log.substr(0, kMostRead))) {
+  for (const auto line : split_lines(log.substr(0, kMaxRead))) {
     add_line(parse_line(line), transport);
   }
 }
@@ -348,7 +346,7 @@ std::string shorten_log(std::string_view log) {
   std::set<std::string> seen;
   std::string lines;
   Transport all;
-  for (const auto raw : split_lines(log.substr(0, kMostRead))) {
+  for (const auto raw : split_lines(log.substr(0, kMaxRead))) {
     const auto line = parse_line(raw);
     Transport one;
     add_line(line, one);

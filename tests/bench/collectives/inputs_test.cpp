@@ -153,7 +153,7 @@ double caught(const Operation& operation, std::uint64_t ranks) {
 }
 
 // The table under "Verification" in docs/benchmark.md.
-TEST(InputsTest, SingleBitsThatAreTurnedOverAreCaught) {
+TEST(InputsTest, DetectsEveryFlippedBit) {
   for (const auto type : every_type()) {
     for (const auto reduction : every_reduction(type)) {
       const bool exact = !format_of(type).is_floating() || reduction == Reduction::min ||

@@ -43,7 +43,7 @@ struct FormatCase {
 
 class SmallNumberTest : public ::testing::TestWithParam<FormatCase> {};
 
-TEST_P(SmallNumberTest, IsThatOfTheDefinition) {
+TEST_P(SmallNumberTest, MatchesTheDefinition) {
   const auto& [name, format, bits, value, code] = GetParam();
   for (std::uint32_t i = 0; i < 1U << bits; ++i) {
     const double number = format.number(i);

@@ -28,7 +28,7 @@ BenchCommand command_of(std::vector<std::string> words) {
   return invocation ? std::get<BenchCommand>(*invocation) : BenchCommand();
 }
 
-TEST(BenchParseTest, DefaultsAreThoseOfTheHelp) {
+TEST(BenchParseTest, DefaultsMatchTheHelp) {
   const auto command = command_of({});
   EXPECT_EQ(command.collective, Collective::all_reduce);
   EXPECT_TRUE(command.sizes.empty());

@@ -51,7 +51,7 @@ using Words = std::set<std::string>;
 
 class BenchDocsTest : public ::testing::TestWithParam<const char*> {};
 
-TEST_P(BenchDocsTest, ShowWhatTheProgramPrints) {
+TEST_P(BenchDocsTest, MatchTheProgramsOutput) {
   const auto samples = samples_of(source_file(GetParam()));
   EXPECT_FALSE(samples.empty());
   for (const auto& sample : samples) {

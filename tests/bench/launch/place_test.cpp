@@ -219,7 +219,7 @@ void expect_refused(const std::vector<Contradiction>& contradictions) {
   }
 }
 
-TEST(ContradictionTest, OfNumbersNamesTheVariables) {
+TEST(ContradictionTest, NamesTheVariablesOfContradictingNumbers) {
   expect_refused({
       {"OMPI_COMM_WORLD_RANK=one OMPI_COMM_WORLD_SIZE=2",
        {"OMPI_COMM_WORLD_RANK=one: expected a whole number", std::string(kLaunchRemedy)}},
@@ -246,7 +246,7 @@ TEST(ContradictionTest, OfNumbersNamesTheVariables) {
   });
 }
 
-TEST(ContradictionTest, OfLaunchersNamesTheRemedy) {
+TEST(ContradictionTest, NamesTheRemedyForContradictingLaunchers) {
   expect_refused({
       {"RANK=1 WORLD_SIZE=2 MASTER_ADDR=m OMPI_COMM_WORLD_RANK=7 OMPI_COMM_WORLD_SIZE=8",
        {"RANK=1 of WORLD_SIZE=2 and OMPI_COMM_WORLD_RANK=7 of OMPI_COMM_WORLD_SIZE=8",
@@ -260,7 +260,7 @@ TEST(ContradictionTest, OfLaunchersNamesTheRemedy) {
   });
 }
 
-TEST(ContradictionTest, OfTfConfigNamesTheFault) {
+TEST(ContradictionTest, NamesTheFaultOfTfConfig) {
   expect_refused({
       {"TF_CONFIG={", {"TF_CONFIG: ", std::string(kLaunchRemedy)}},
       {R"(TF_CONFIG={"cluster":{"worker":["a:1"]}})", {"TF_CONFIG: the task is of no type"}},
@@ -275,7 +275,7 @@ TEST(ContradictionTest, OfTfConfigNamesTheFault) {
   });
 }
 
-TEST(ContradictionTest, OfFlagsNamesThem) {
+TEST(ContradictionTest, NamesContradictingFlags) {
   expect_refused({
       {"SLURM_PROCID=1 SLURM_NTASKS=4",
        {"--launch open_mpi needs OMPI_COMM_WORLD_RANK, OMPI_COMM_WORLD_SIZE"},

@@ -41,7 +41,7 @@ TEST(LocateCommandTest, NamesTheSlowHca) {
                     HasSubstr("not its partners or paths: slow with 2 different nodes")));
 }
 
-TEST(LocateCommandTest, ReportsWhatTheOtherNodesReachAndWhatEachCulpritCosts) {
+TEST(LocateCommandTest, ReportsTheRateWithoutCulpritsAndTheirCosts) {
   const auto ended = ended_of(run, {"--backend", "sim", "--profile", "nd96asr_v4", "--sim",
                                     "nodes=32,fault=slow_hca:17:3:0.5,fault=slow_node:4:0.8"});
   EXPECT_EQ(ended.status, kExitUnhealthy);
@@ -68,7 +68,7 @@ struct StatusCase {
   const char* text;
 };
 
-TEST(LocateCommandTest, TheExitStatusIsThatOfTheVerdict) {
+TEST(LocateCommandTest, TheExitStatusFollowsTheVerdict) {
   std::string large = "nodes=32,noise=1%";
   for (int node = 0; node < 32; ++node) large += fmt::format(",fault=slow_large:{}:32:0.7", node);
   for (const auto& [words, status, text] :
@@ -132,7 +132,7 @@ struct PeerCase {
 };
 
 // Peers show who is slow. The job's limit for so many nodes decides whether that is a failure.
-TEST(LocateCommandTest, NamesWhoCostsTheJobMostWhateverTheLimit) {
+TEST(LocateCommandTest, NamesTheCulpritThatCostsTheJobMost) {
   for (const auto& [words, outcomes, accused] :
        {PeerCase{{"--sim=nodes=32,noise=1%,fault=slow_hca:5:3:0.7", "--min-busbw=200 GB/s"},
                  "fail sim5; fail job",

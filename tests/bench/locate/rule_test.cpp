@@ -18,7 +18,7 @@ TEST(LocateRuleTest, ALowValueMissesTheDeviationsAndTheTolerance) {
   EXPECT_FALSE(noisy->low(90.1));
 }
 
-TEST(LocateRuleTest, ABadMinorityMovesNothing) {
+TEST(LocateRuleTest, ABadMinorityDoesNotMoveTheMedian) {
   const auto scale = scale_of({100, 101, 99, 100, 100, 50, 40}, 0);
   ASSERT_TRUE(scale);
   EXPECT_DOUBLE_EQ(scale->median, 100);
@@ -40,7 +40,7 @@ TEST(LocateRuleTest, RepeatsGrowWithNoiseAndEnd) {
   EXPECT_EQ(repeats_for(0.5), 16);
 }
 
-TEST(LocateRuleTest, NoiseIsWhatNeighboursDifferBy) {
+TEST(LocateRuleTest, NoiseIsTheDifferenceOfNeighbours) {
   EXPECT_EQ(noise_of({{100}, {50}}), 0);
   EXPECT_EQ(noise_of({{100, 100, 100}, {50, 50, 50}}), 0);
   EXPECT_NEAR(noise_of({{101, 99, 101}, {50.5, 49.5, 50.5}}), 0.02 * 1.4826 / 1.4142, 1e-4);

@@ -28,7 +28,7 @@ TEST(ScheduleTest, OneOfAnOddNumberRests) {
   EXPECT_THAT(pairs_across(nodes_of({.nodes = 5}, false)), ElementsAre(Pair{0, 2}, Pair{1, 3}));
 }
 
-TEST(ScheduleTest, ATournamentHasEveryPairOnceAndNobodyTwiceInARound) {
+TEST(ScheduleTest, ATournamentHasEveryPairOnceAndEachNodeOnceInARound) {
   for (const std::size_t count : {2U, 3U, 4U, 7U, 8U, 33U}) {
     std::set<Pair> all;
     std::size_t pairs = 0;
@@ -48,7 +48,7 @@ TEST(ScheduleTest, ATournamentHasEveryPairOnceAndNobodyTwiceInARound) {
   EXPECT_EQ(tournament_rounds(1), 0U);
 }
 
-TEST(ScheduleTest, PartnersAreDistinctAndOfAnotherLeafWhereThereIsOne) {
+TEST(ScheduleTest, PartnersAreDistinctAndOfAnotherLeafIfPossible) {
   const auto nodes = nodes_of({.nodes = 8, .nodes_per_leaf = 4}, true);
   std::vector<Node> partners{1, 5, 2, 6};
   EXPECT_THAT(pair_with({0, 4, 7}, partners, nodes),

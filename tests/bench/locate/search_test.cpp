@@ -218,7 +218,7 @@ TEST(LocateTest, DriftAccusesNoNode) {
   }
 }
 
-TEST(LocateTest, ALinkIsFoundByHalvesAndLeftOut) {
+TEST(LocateTest, BisectionFindsALinkAndExcludesIt) {
   for (std::uint64_t seed = 1; seed <= 20; ++seed) {
     const auto cluster = with_faults({.nodes = 64, .noise = Percent{3}, .seed = seed},
                                      SimFault::Kind::slow_link, 1, 0.6);
@@ -233,7 +233,7 @@ TEST(LocateTest, ALinkIsFoundByHalvesAndLeftOut) {
 }
 
 // It meets each partner once, so a slow path to one of them must not accuse it.
-TEST(LocateTest, ASlowLinkOfTheOddNodeOutIsNotASlowNode) {
+TEST(LocateTest, ASlowLinkOfTheUnpairedNodeAccusesNoNode) {
   for (const std::string_view fault : {"slow_link:{}:{}:0.5", "hang_link:{}:{}"}) {
     for (const int nodes : {17, 33}) {
       for (int other = 0; other + 1 < nodes; ++other) {
@@ -247,7 +247,7 @@ TEST(LocateTest, ASlowLinkOfTheOddNodeOutIsNotASlowNode) {
 }
 
 // Every group of 16 nodes is slower than its pairs, whichever nodes are in it.
-TEST(LocateTest, WhatAllLargeGroupsLoseAccusesNoNode) {
+TEST(LocateTest, ALossOfAllLargeGroupsAccusesNoNode) {
   SimCluster cluster{.nodes = 64, .noise = Percent{3}};
   for (std::uint64_t node = 0; node < 64; ++node) {
     cluster.faults.push_back({SimFault::Kind::slow_large, node, 16, 0.7});

@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <cstdlib>
 #include <optional>
-#include <utility>
 #include <vector>
 
 #include "bench/locate/findings.hpp"

@@ -124,7 +124,7 @@ TEST(SimClusterTest, SmallMessagesTakeAsLongAsTheirLatency) {
             empty);
 }
 
-TEST(SimClusterTest, EverythingTakesLongerWhenItIsLarger) {
+TEST(SimClusterTest, LargerOperationsTakeLonger) {
   const SimCluster cluster;
   for (int i = 0; i < static_cast<int>(kCollectives); ++i) {
     if (!moves_data(static_cast<Collective>(i))) continue;
@@ -137,7 +137,7 @@ TEST(SimClusterTest, EverythingTakesLongerWhenItIsLarger) {
   }
 }
 
-TEST(SimClusterTest, ALonelyRankSendsNothing) {
+TEST(SimClusterTest, ASingleRankSendsNothing) {
   const auto cluster = cluster_of("nodes=1,gpus=1");
   EXPECT_EQ(bus_of(cluster, operation_of(Collective::all_reduce)), 0);
   EXPECT_GT(seconds_of(cluster, operation_of(Collective::all_reduce)), 0);

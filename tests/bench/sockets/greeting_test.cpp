@@ -5,8 +5,6 @@
 #include <gtest/gtest.h>
 #include <sys/socket.h>
 
-#include <ostream>
-
 #include "bench/sockets/sockets.hpp"
 
 namespace muster::bench {

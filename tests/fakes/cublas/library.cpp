@@ -237,7 +237,7 @@ FAKE_CALL int cublasLtMatmulPreferenceSetAttribute(cublas::Preference preference
                                                    const void* value, std::size_t bytes) {
   FAKE_BEGIN("cublasLtMatmulPreferenceSetAttribute")
   auto* state = preferences().find(preference);
-  if (state == nullptr || attribute != cublas::kMostWorkspace || bytes != sizeof state->workspace) {
+  if (state == nullptr || attribute != cublas::kMaxWorkspace || bytes != sizeof state->workspace) {
     return cublas::kInvalidValue;
   }
   std::memcpy(&state->workspace, value, sizeof state->workspace);

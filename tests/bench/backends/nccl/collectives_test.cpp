@@ -40,11 +40,11 @@ TEST(NcclCollectivesTest, RunsEveryTypeAndCollective) {
   EXPECT_THAT(run_ranks({.ranks = 4}, verify_all), Each(IsEmpty()));
 }
 
-TEST(NcclCollectivesTest, RunsThemWithBlockingCalls) {
+TEST(NcclCollectivesTest, RunsWithBlockingCalls) {
   EXPECT_THAT(run_ranks({.ranks = 3, .blocking = true}, verify_all), Each(IsEmpty()));
 }
 
-TEST(NcclCollectivesTest, RunsThoseOfAnOldLibrary) {
+TEST(NcclCollectivesTest, RunsWithAnOldLibrary) {
   EXPECT_THAT(run_ranks({.ranks = 3, .cuda = "cuda_old", .nccl = "nccl_old"}, verify_all),
               Each(IsEmpty()));
 }
@@ -62,7 +62,7 @@ std::string verify_all_reduce(Backend& backend, std::uint64_t bytes) {
 }
 
 // The fake checks that all memory is deregistered and freed.
-TEST(NcclCollectivesTest, RunsThemInRegisteredMemory) {
+TEST(NcclCollectivesTest, RunsInRegisteredMemory) {
   EXPECT_THAT(run_ranks({.ranks = 3, .registered = true}, verify_all), Each(IsEmpty()));
   const auto answers = run_ranks({.ranks = 2, .registered = true}, [](Backend& backend) {
     for (const std::uint64_t bytes : {64U, 4096U}) {
@@ -83,7 +83,7 @@ TEST(NcclCollectivesTest, ReportsThatAnOldLibraryCannotRegister) {
 // 11 collectives with 12 types each, 5 reductions (4 of the 8-bit floating-point types), 2 roots,
 // and 2 placements except for alltoall, alltoallv and sendrecv. Rank 1 is once the root and once
 // not.
-TEST(NcclCollectivesTest, VerifiesAllOfThem) {
+TEST(NcclCollectivesTest, FindsAWrongElementOfEveryOperation) {
   const auto answers =
       run_ranks({.ranks = 2, .scenario = R"({"wrong": {"rank": 1, "index": 5}})"}, verify_all);
   EXPECT_THAT(answers[0], IsEmpty());

@@ -107,11 +107,11 @@ INSTANTIATE_TEST_SUITE_P(
                            {.warm_up = 1, .iterations = 3, .pipelined = true, .graph = true}}),
     [](const auto& param) { return param.param.name; });
 
-TEST(NcclTimingOfTest, MeasuresTheBandwidthOfEveryCollective) {
+TEST(NcclTimesTest, MeasuresTheBandwidthOfEveryCollective) {
   for (std::size_t i = 0; i < kCollectives; ++i) {
     const Operation operation{.collective = static_cast<Collective>(i), .bytes = 1 << 20};
     const auto& use = definition_of(operation.collective).nccl;
-    if (!use.is_there() || use.rounds != nullptr) continue;  // the fake treats each as its own
+    if (!use.is_supported() || use.rounds != nullptr) continue;  // the fake treats each as its own
     const auto answers = run_ranks(
         {.ranks = 4,
          .scenario = fmt::format(R"({{"busbw": {{"{}": 50}}}})", to_string(operation.collective))},
@@ -125,7 +125,7 @@ TEST(NcclTimingOfTest, MeasuresTheBandwidthOfEveryCollective) {
   }
 }
 
-TEST(NcclTimingOfTest, MeasuresOneOperationOfAGroup) {
+TEST(NcclTimesTest, MeasuresOneOperationOfAGroup) {
   const Operation operation{.bytes = 1 << 20};
   for (const bool graph : {false, true}) {
     const auto answers =
@@ -139,7 +139,7 @@ TEST(NcclTimingOfTest, MeasuresOneOperationOfAGroup) {
   }
 }
 
-TEST(NcclTimingOfTest, IncludesTheWaitForALateRank) {
+TEST(NcclTimesTest, IncludesTheWaitForALateRank) {
   const Operation operation{.bytes = 1 << 20};
   const auto answers = run_ranks(
       {.ranks = 3, .scenario = R"({"busbw": {"*": 100}, "slow": {"rank": 1, "us": 500}})"},
@@ -151,7 +151,7 @@ TEST(NcclTimingOfTest, IncludesTheWaitForALateRank) {
 }
 
 // The ranks synchronise in the third operation, and the fourth is timed.
-TEST(NcclTimingOfTest, ExcludesADelayBeforeTheFirstPipelinedOperation) {
+TEST(NcclTimesTest, ExcludesADelayBeforeTheFirstPipelinedOperation) {
   const Operation operation{.bytes = 1 << 20};
   const auto first = [&](int late) {
     const auto answers = run_ranks(
@@ -169,7 +169,7 @@ TEST(NcclTimingOfTest, ExcludesADelayBeforeTheFirstPipelinedOperation) {
   EXPECT_NEAR(first(3), expected + 500e-6, 1e-9);
 }
 
-TEST(NcclTimingOfTest, StaysAwakeNearTheExpectedEnd) {
+TEST(NcclTimesTest, StaysAwakeNearTheExpectedEnd) {
   using std::chrono::milliseconds;
   const auto naps = [](int waited, int expected) {
     return may_nap(milliseconds(waited), milliseconds(expected));
@@ -185,7 +185,7 @@ TEST(NcclTimingOfTest, StaysAwakeNearTheExpectedEnd) {
   EXPECT_TRUE(naps(200, 100));
 }
 
-TEST(NcclTimingOfTest, EndsACaptureThatFails) {
+TEST(NcclTimesTest, EndsACaptureThatFails) {
   const auto said = run_alone("{}", []() -> std::string {
     const auto library = cuda::open_library(fake_cuda());
     if (library->init.call(0) != cuda::kSuccess) return "no driver";
@@ -198,7 +198,7 @@ TEST(NcclTimingOfTest, EndsACaptureThatFails) {
   EXPECT_EQ(said, "too bad, goes on");
 }
 
-TEST(NcclTimingOfTest, MeasuresEmptyParts) {
+TEST(NcclTimesTest, MeasuresEmptyParts) {
   for (const bool graph : {false, true}) {
     const Operation operation{.collective = Collective::all_gather, .bytes = 8};
     const auto answers = run_ranks({.ranks = 2}, [&](Backend& backend) {
@@ -208,7 +208,7 @@ TEST(NcclTimingOfTest, MeasuresEmptyParts) {
   }
 }
 
-TEST(NcclTimingOfTest, NeedsReservedMemory) {
+TEST(NcclTimesTest, NeedsReservedMemory) {
   const auto answers = run_ranks({.ranks = 1}, [](Backend& backend) {
     Progress progress;
     const auto samples = backend.measure({.bytes = 1024}, {}, progress);
@@ -219,7 +219,7 @@ TEST(NcclTimingOfTest, NeedsReservedMemory) {
 
 // NCCL gets a sixteenth, from 1 to 5 GiB. Of 20 GiB, two buffers of 12 GiB are too much, but one is
 // not.
-TEST(NcclTimingOfTest, ReportsAndReservesFreeMemory) {
+TEST(NcclTimesTest, ReportsAndReservesFreeMemory) {
   const auto answers =
       run_ranks({.ranks = 1, .scenario = R"({"memory_gib": 20})"}, [](Backend& backend) {
         const auto gib = [&] { return static_cast<double>(*backend.memory_free()) / kGib; };
@@ -239,7 +239,7 @@ TEST(NcclTimingOfTest, ReportsAndReservesFreeMemory) {
   }
 }
 
-TEST(NcclTimingOfTest, ReportsFreeMemoryIfItIsTooLittle) {
+TEST(NcclTimesTest, ReportsFreeMemoryIfItIsTooLittle) {
   const auto answers =
       run_ranks({.ranks = 1, .scenario = R"({"memory_gib": 10})"}, [](Backend& backend) {
         const auto reserved = backend.reserve({.bytes = 8 * kGib});

@@ -78,7 +78,7 @@ TEST(SimTest, HealthyDataAreCorrect) {
   EXPECT_THAT(*wrong, IsEmpty());
 }
 
-TEST(SimTest, AWrongElementIsWhereTheFaultPutsIt) {
+TEST(SimTest, HasTheWrongElementOfTheFault) {
   for (const auto type : every_type()) {
     const auto sim = sim_of("fault=wrong:13:100");
     auto operation = all_reduce_of(1024);
@@ -156,7 +156,7 @@ TEST(SimTest, RefusesAnUnknownRoot) {
   EXPECT_TRUE(sim->reserve(operation));
 }
 
-TEST(SimTest, LogsInTheWordsOfNccl) {
+TEST(SimTest, LogsAsNcclDoes) {
   const auto sim = sim_of("gpus=2");
   EXPECT_THAT(sim->log(), HasSubstr("sim0:0:0 [0] NCCL INFO Using network IB\n"));
   EXPECT_THAT(sim->log(), HasSubstr("sim0:1:1 [1] NCCL INFO Channel 00/0 : 1[1] -> 2[0] [send] via "
