@@ -16,6 +16,7 @@ namespace muster::bench::node {
 namespace {
 
 constexpr unsigned kThreads = 256;  // as the product kernel needs
+constexpr std::uint64_t kBlocksPerMultiprocessor = 8;
 
 // A CPU of this process that is local to the device; its first one if the kernel reports none.
 Result<unsigned> cpu_near(const std::string& pci_address) {
@@ -48,6 +49,10 @@ Result<std::unique_ptr<NodeGpu>> NodeGpu::open(const cuda::Library& library, int
 }
 
 Result<void> NodeGpu::set_up(int ordinal) {
+  TRY(call(library_, library_.device, &device_, ordinal));
+  int multiprocessors = 0;
+  TRY(call(library_, library_.device_attribute, &multiprocessors, cuda::kMultiprocessors, device_));
+  blocks_ = kBlocksPerMultiprocessor * static_cast<std::uint64_t>(std::max(1, multiprocessors));
   TRY_ASSIGN(first_, Gpu::open(library_, ordinal));
   TRY_ASSIGN(second_, Gpu::open(library_, ordinal));
   const std::string ptx(kernels_ptx());
@@ -130,17 +135,17 @@ Result<void> NodeGpu::launch(cuda::Kernel kernel, std::uint64_t blocks, Argument
 
 Result<void> NodeGpu::triad(cuda::Pointer c, cuda::Pointer a, cuda::Pointer b,
                             std::uint64_t count) {
-  return launch(triad_, blocks(), c, a, b, count / 4);
+  return launch(triad_, blocks_, c, a, b, count / 4);
 }
 
 Result<void> NodeGpu::write_pattern(cuda::Pointer words, std::uint64_t count,
                                     const MemoryPattern& pattern) {
-  return launch(write_, blocks(), words, count, pattern.seed, pattern.spread);
+  return launch(write_, blocks_, words, count, pattern.seed, pattern.spread);
 }
 
 Result<void> NodeGpu::check_pattern(cuda::Pointer words, std::uint64_t count,
                                     const MemoryPattern& pattern) {
-  return launch(check_, blocks(), words, count, pattern.seed, pattern.spread, result_);
+  return launch(check_, blocks_, words, count, pattern.seed, pattern.spread, result_);
 }
 
 Result<void> NodeGpu::product(cuda::Pointer a, cuda::Pointer b, cuda::Pointer c, std::uint64_t n,
@@ -151,7 +156,7 @@ Result<void> NodeGpu::product(cuda::Pointer a, cuda::Pointer b, cuda::Pointer c,
 
 Result<void> NodeGpu::compare(cuda::Pointer seen, cuda::Pointer expected, std::uint64_t count,
                               std::uint64_t period) {
-  return launch(compare_, blocks(), seen, expected, count, period, result_);
+  return launch(compare_, blocks_, seen, expected, count, period, result_);
 }
 
 Result<void> NodeGpu::clear_counts() {

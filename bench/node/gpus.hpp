@@ -62,13 +62,13 @@ class NodeGpu {
   ~NodeGpu();
 
   [[nodiscard]] const std::string& name() const { return name_; }
-  [[nodiscard]] int device() const { return first_->device(); }
+  [[nodiscard]] int device() const { return device_; }
   [[nodiscard]] const cuda::Library& library() const { return library_; }
   // The same GPU twice, each with its own stream and events.
   [[nodiscard]] Gpu& gpu() const { return *first_; }
   [[nodiscard]] Gpu& second() const { return *second_; }
   // The number of blocks that keeps the GPU busy.
-  [[nodiscard]] std::uint64_t blocks() const { return first_->blocks(); }
+  [[nodiscard]] std::uint64_t blocks() const { return blocks_; }
   [[nodiscard]] Result<cuda::Pointer> allocate(std::uint64_t bytes);
   // Allocates `bytes` for each of `memories`.
   [[nodiscard]] Result<void> allocate(std::initializer_list<cuda::Pointer*> memories,
@@ -116,6 +116,8 @@ class NodeGpu {
 
   cuda::Library library_;
   std::string name_;
+  int device_ = 0;
+  std::uint64_t blocks_ = 1;
   std::unique_ptr<Gpu> first_, second_;
   cuda::Module module_ = nullptr;
   cuda::Kernel triad_ = nullptr, write_ = nullptr, check_ = nullptr, product_ = nullptr,

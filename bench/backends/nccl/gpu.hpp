@@ -47,9 +47,6 @@ class Gpu {
 
   [[nodiscard]] int device() const { return device_; }
 
-  // The number of blocks that keeps the GPU busy.
-  [[nodiscard]] unsigned blocks() const { return blocks_; }
-
   [[nodiscard]] cuda::Stream stream() const { return stream_; }
 
   [[nodiscard]] cuda::Context context() const { return context_; }

@@ -209,7 +209,7 @@ std::string soaked(std::string_view fault) {
   return fmt::format(R"({{"gpus": 2, "node": {{"gemm": {{"bf16": 0.01}}, {}}}}})", fault);
 }
 
-const Asked kSoak{.seconds = 4, .cublas = kWithCublas.cublas};
+const Request kSoak{.seconds = 4, .cublas = kWithCublas.cublas};
 
 TEST(GpuSoakTest, HeatsWithProductsOfCublas) {
   const auto result = run_on(soaked(R"("pcie_gbs": 55)"), "gpu.soak", kSoak);
