@@ -68,15 +68,15 @@ void for_each_placement(const Row& row, Use use) {
 struct RunFacts {
   int nodes = 1;
   int ranks = 1;
-  std::string node;              // the name of the only node; findings about several name the "job"
-  std::string backend;           // nccl, mpi, tcp, sim
-  std::string library;           // "NCCL 2.28.3"
-  bool gpus = false;             // the data lie in GPU memory, or in a model of it
-  std::string algorithm;         // as NCCL or a profile names it; empty if unknown
+  std::string node;       // the name of the only node; findings about several name the "job"
+  std::string backend;    // nccl, mpi, tcp, sim
+  std::string library;    // "NCCL 2.28.3"
+  bool gpus = false;      // the data lie in GPU memory, or in a model of it
+  std::string algorithm;  // as NCCL or a profile names it; empty if unknown
   bool algorithm_is_set = false;  // the environment chooses NCCL's algorithm
-  bool bare = false;             // no node has a GPU or an HCA
-  std::string over = {};         // the connection of the nodes: nvlink, infiniband; or unknown
-  bool one_domain = false;       // the nodes are in one NVLink domain that NCCL may use
+  bool bare = false;              // no node has a GPU or an HCA
+  std::string over = {};          // the connection of the nodes: nvlink, infiniband; or unknown
+  bool one_domain = false;        // the nodes are in one NVLink domain that NCCL may use
 };
 
 // Returns one for each placement that was run. `part`: of --split; else empty.

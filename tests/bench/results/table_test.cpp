@@ -235,7 +235,7 @@ TEST_F(TableParsersTest, TheFooterByRegularExpression) {
   for (const auto* pattern :
        {R"(Avg bus bandwidth\s+: ([0-9\.]+))", R"(# Avg bus bandwidth\s*:\s*([\d.]+))",
         R"(#\sAvg bus bandwidth\s+:\s+([0-9\.]+))", R"(Avg bus bandwidth\s*:\s*(\d+\.\d+))",
-        R"(^# Avg bus bandwidth.*\s(\S+)$)", R"(Avg bus bandwidth\s*:\s*(\d+(?:\.\d+)?))"}) {
+        R"(^# Avg bus bandwidth.* (\S+)$)", R"(Avg bus bandwidth\s*:\s*(\d+(?:\.\d+)?))"}) {
     EXPECT_THAT(found(pattern, 1), ElementsAre("188.463")) << pattern;
   }
   // Some scripts cut the decimals.
