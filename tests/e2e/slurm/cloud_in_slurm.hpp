@@ -57,6 +57,12 @@ class CloudInSlurm : public MusterInSlurm {
 
   [[nodiscard]] std::string logs() { return state() + cluster().log_of("slurmctld"); }
 
+  // Whether sinfo hides nodes that are powered down unless PrivateData=cloud, as before 23.02.
+  [[nodiscard]] bool hides_nodes() {
+    const auto version = cluster().scontrol({"--version"}).out;
+    return version.substr(version.find(' ') + 1) < "23.02";
+  }
+
   Ran muster(const std::string& command, const Words& words = {}) {
     Words all{MUSTER_PROGRAM, command};
     all.insert(all.end(), words.begin(), words.end());

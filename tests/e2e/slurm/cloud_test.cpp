@@ -14,6 +14,7 @@ namespace {
 
 namespace fs = std::filesystem;
 using ::testing::AllOf;
+using ::testing::AnyOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
 using ::testing::StartsWith;
@@ -91,7 +92,7 @@ TEST_F(CloudInSlurm, AnAdminsDrainIsNeverReleased) {
   ASSERT_TRUE(cluster().power_up("c1")) << logs();
   std::this_thread::sleep_for(std::chrono::seconds(6));  // for some health checks
   EXPECT_EQ(state(), "drained") << events_of("c1");
-  EXPECT_EQ(node().reason, "");
+  EXPECT_THAT(node().reason, AnyOf("", "ask alice"));  // which Slurm 24.11 keeps
   EXPECT_THAT(muster("status").out, HasSubstr("0 drained by muster, 1 by others"));
   EXPECT_THAT(muster("resume", {"c1"}).out, StartsWith("c1: left alone: it is drained"));
 
@@ -110,6 +111,7 @@ TEST_F(CloudInSlurm, AnAdminsDrainIsNeverReleased) {
 TEST_F(CloudInSlurm, ANodeThatSlurmHidesIsShownAndResumed) {
   more_ = {};
   begin(1, ", clean_runs: 1");
+  if (!hides_nodes()) GTEST_SKIP() << "since 23.02 sinfo lists the node";
   drain_and_power_down();
   EXPECT_FALSE(cluster().nodes().contains("c1"));
   EXPECT_THAT(muster("status").out, AllOf(HasSubstr("2 nodes: 1 in service, 1 drained by muster"),
@@ -193,9 +195,11 @@ TEST_F(CloudInSlurm, CheckSetupNamesWhatHappensToADrainedNode) {
              {{"SLURMD_NODENAME", "c1"}})
         .out;
   };
-  EXPECT_THAT(check(), AllOf(HasSubstr("warning   SuspendTime: is 3600 s in partition main: "),
-                             HasSubstr("warning   SlurmctldParameters: has idle_on_node_suspend"),
-                             HasSubstr("warning   PrivateData: has no cloud")));
+  const auto found = check();
+  EXPECT_THAT(found, AllOf(HasSubstr("warning   SuspendTime: is 3600 s in partition main: "),
+                           HasSubstr("warning   SlurmctldParameters: has idle_on_node_suspend")));
+  EXPECT_EQ(found.find("warning   PrivateData: has no cloud") != std::string::npos, hides_nodes())
+      << found;
 }
 
 }  // namespace
