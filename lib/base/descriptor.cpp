@@ -14,11 +14,11 @@ ssize_t read_some(int descriptor, char* into, std::size_t size) {
 }
 
 int read_all(int descriptor, std::string& into, std::size_t most) {
-  constexpr std::size_t kLeast = 4096;  // one page holds almost every attribute
+  constexpr std::size_t kMin = 4096;  // one page holds almost every attribute
   constexpr std::size_t kLargest = 65536;
   while (into.size() <= most) {
     const std::size_t used = into.size();
-    into.resize(used + std::clamp(used, kLeast, kLargest));
+    into.resize(used + std::clamp(used, kMin, kLargest));
     const auto got = read_some(descriptor, into.data() + used, into.size() - used);
     const int code = got < 0 ? errno : 0;
     into.resize(used + (got < 0 ? 0 : static_cast<std::size_t>(got)));

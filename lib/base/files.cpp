@@ -121,12 +121,12 @@ Result<void> check_own_file(const fs::path& file) {
 }
 
 fs::path others_link(const fs::path& path) {
-  constexpr int kMostLinks = 40;  // the kernel's limit
+  constexpr int kMaxLinks = 40;  // the kernel's limit
   std::error_code failure;
   const auto whole = fs::absolute(path, failure);
   std::deque<fs::path> rest(whole.begin(), whole.end());
   fs::path way;
-  for (int links = 0; !rest.empty() && links < kMostLinks;) {
+  for (int links = 0; !rest.empty() && links < kMaxLinks;) {
     const auto next = way / rest.front();
     rest.pop_front();
     struct stat status = {};

@@ -282,8 +282,8 @@ std::size_t text_width(std::string_view text) {
 
 std::string wrapped(std::string_view text, std::size_t indent, std::size_t width) {
   if (width == 0) return std::string(text);
-  constexpr std::size_t kLeast = 30;
-  const auto room = std::max(width - std::min(indent, width), kLeast);
+  constexpr std::size_t kMin = 30;
+  const auto room = std::max(width - std::min(indent, width), kMin);
   std::string lines;
   std::size_t used = 0;
   for (const auto word : split_words(text)) {

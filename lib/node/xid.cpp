@@ -57,9 +57,9 @@ std::optional<std::string> parse_address(std::string_view text) {
 }
 
 std::optional<unsigned> take_code(std::string_view& text) {
-  constexpr std::size_t kMostDigits = 6;
+  constexpr std::size_t kMaxDigits = 6;
   const auto end = std::min(text.find_first_not_of("0123456789"), text.size());
-  if (end == 0 || end > kMostDigits) return std::nullopt;
+  if (end == 0 || end > kMaxDigits) return std::nullopt;
   const auto code = parse_unsigned(text.substr(0, end));
   if (!code) return std::nullopt;
   text.remove_prefix(end);

@@ -98,7 +98,7 @@ std::optional<std::uint64_t> find_job_starter(const Root& root) {
     if (const auto pid = first_of_root(root, pids)) return pid;
     if (!pids.empty()) return pids.front();
   }
-  const auto processes = root.list("proc", kMostProcesses);
+  const auto processes = root.list("proc", kMaxProcesses);
   if (!processes) return std::nullopt;
   return first_of_root(root, named_job_starter(root, {processes->begin(), processes->end()}));
 }
@@ -168,8 +168,8 @@ constexpr double kPerDegree = 1000;  // the files are in thousandths of a degree
 
 // The first trip point of a type, if the zone has one.
 Fact<double> read_trip(const Root& root, const std::string& folder, std::string_view type) {
-  constexpr int kMostTrips = 16;
-  for (int i = 0; i < kMostTrips; ++i) {
+  constexpr int kMaxTrips = 16;
+  for (int i = 0; i < kMaxTrips; ++i) {
     const auto point = fmt::format("{}/trip_point_{}", folder, i);
     const auto found = read_text(root, fmt::format("{}_type", point));
     if (!found && found.error().missing) break;

@@ -97,7 +97,7 @@ bool runs_muster(const Root& root, const std::string& folder) {
 std::vector<LeftBehind> find_left_behind(const std::optional<std::filesystem::path>& state_file) {
   if (!state_file || nothing_left_behind(*state_file)) return {};
   const Root host;
-  const auto names = host.list("/proc", kMostProcesses);
+  const auto names = host.list("/proc", kMaxProcesses);
   if (!names) return {};
   std::vector<std::uint64_t> pids;
   for (const auto& name : *names) {

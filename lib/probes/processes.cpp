@@ -94,7 +94,7 @@ Result<void> add_if_stuck(const Root& root, const std::string& pid, std::string_
 }
 
 Result<StuckTasks> read_stuck_tasks(const Root& root) {
-  TRY_ASSIGN(const auto names, root.list("/proc", kMostProcesses));
+  TRY_ASSIGN(const auto names, root.list("/proc", kMaxProcesses));
   StuckTasks tasks;
   std::array<char, kLongestStat> buffer{};
   bool any = false;

@@ -24,13 +24,13 @@ constexpr std::array<std::string_view, 3> kSlices{"/sys/fs/cgroup/system.slice",
 constexpr std::string_view kUnits = "/run/systemd/units";
 constexpr std::size_t kFirstPid = 64;  // bytes for the first line of cgroup.procs
 constexpr int kDeepestGroup = 10;      // container engines nest about four groups
-constexpr int kMostGroups = 20000;
+constexpr int kMaxGroups = 20000;
 
 struct FoundUnits {
   std::set<std::string> active;
   std::vector<std::string> of_root;
   std::map<std::string, std::string> undecided;  // unit and reason
-  int groups_left = kMostGroups;
+  int groups_left = kMaxGroups;
 };
 
 bool is_unit(std::string_view name) {
@@ -49,7 +49,7 @@ Result<Process> first_process(const Root& root, const std::string& group, FoundU
   const auto path = fmt::format("{}/cgroup.procs", group);
   TRY_ASSIGN(const auto head, read_head(root, path, kFirstPid));
   if (--found.groups_left < 0) {
-    return make_error(fmt::format("more than {} control groups", kMostGroups));
+    return make_error(fmt::format("more than {} control groups", kMaxGroups));
   }
   if (!head.empty()) {
     const auto pid = parse_unsigned(std::string_view(head).substr(0, head.find('\n')));

@@ -27,7 +27,7 @@ double elapsed_ms(Clock::time_point since) {
   return std::chrono::duration<double, std::milli>(Clock::now() - since).count();
 }
 
-constexpr std::size_t kMostReceived = Children::kMaxAnswer + sizeof(std::uint64_t);
+constexpr std::size_t kMaxReceived = Children::kMaxAnswer + sizeof(std::uint64_t);
 
 bool is_pipe(int descriptor) {
   struct stat status = {};
@@ -88,7 +88,7 @@ struct Children::Child {
     return received.size() - sizeof size >= size;
   }
 
-  [[nodiscard]] bool oversized() const { return received.size() > kMostReceived; }
+  [[nodiscard]] bool oversized() const { return received.size() > kMaxReceived; }
 
   // Does not wait: a child in an uninterruptible call is reaped by init.
   void abandon() const {
@@ -132,8 +132,7 @@ void Children::hurry(Clock::time_point deadline) {
 
 // Returns the answer of a child that answered, died or missed its deadline.
 std::optional<ChildAnswer> Children::examine(Child& child, bool readable) {
-  const bool open =
-      !readable || read_all(child.pipe.get(), child.received, kMostReceived) == EAGAIN;
+  const bool open = !readable || read_all(child.pipe.get(), child.received, kMaxReceived) == EAGAIN;
   ChildAnswer answer{.duration_ms = elapsed_ms(child.limit.started())};
   if (child.complete() && !child.oversized()) {
     ended_.push_back(child.pid);

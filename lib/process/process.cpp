@@ -14,7 +14,6 @@
 #include <cerrno>
 #include <cstdint>
 #include <ctime>
-#include <utility>
 
 namespace muster {
 namespace {

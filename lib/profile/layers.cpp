@@ -7,7 +7,6 @@
 #include <array>
 #include <cstdint>
 #include <set>
-#include <span>
 #include <string_view>
 #include <utility>
 #include <vector>

@@ -28,7 +28,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::size_t kLargestState = 16UL * 1024 * 1024;
-constexpr std::size_t kMostChanges = 64;     // of one counter
+constexpr std::size_t kMaxChanges = 64;      // of one counter
 constexpr double kRememberFor = 48 * kHour;  // seconds; no window is longer
 
 // Locks a separate file, because the state file is replaced. The wait is limited, so that a run
@@ -94,7 +94,7 @@ void remember_change(std::vector<CounterChange>& changes, CounterChange now) {
     changes.erase(changes.begin());
   }
   // Keep fewer values of a counter that changes all the time.
-  if (changes.size() > kMostChanges) {
+  if (changes.size() > kMaxChanges) {
     std::vector<CounterChange> thinned;
     for (std::size_t i = 0; i < changes.size(); i += 2) thinned.push_back(changes[i]);
     if (thinned.back() != changes.back()) thinned.push_back(changes.back());

@@ -5,7 +5,6 @@
 #include <array>
 #include <map>
 #include <optional>
-#include <string_view>
 #include <tuple>
 #include <utility>
 
@@ -19,9 +18,9 @@ namespace {
 constexpr double kMergeWithin = 600;          // seconds; closer XIDs are remembered as one
 constexpr double kMergeDistinctWithin = 5;    // the same for XIDs of is_distinct()
 constexpr double kRememberXids = 48 * kHour;  // seconds, for XIDs of other boots
-constexpr std::size_t kMostOfOneKind = 16;
-constexpr std::size_t kMost = 1024;
-constexpr std::size_t kMostJobs = 256;
+constexpr std::size_t kMaxOfOneKind = 16;
+constexpr std::size_t kMax = 1024;
+constexpr std::size_t kMaxJobs = 256;
 constexpr std::size_t kLongestText = 200;
 
 std::string job_variable(const Snapshot& snapshot, const std::string& name) {
@@ -155,9 +154,9 @@ void forget_xids(std::vector<RememberedXid>& xids, const std::string& boot_id, d
   for (const auto& xid : xids) ++left[kind_of(xid)];
   std::erase_if(xids, [&](const RememberedXid& xid) {
     auto& count = left[kind_of(xid)];
-    return count > kMostOfOneKind && count-- > 0;
+    return count > kMaxOfOneKind && count-- > 0;
   });
-  if (xids.size() > kMost) xids.erase(xids.begin(), xids.end() - kMost);
+  if (xids.size() > kMax) xids.erase(xids.begin(), xids.end() - kMax);
 }
 
 }  // namespace
@@ -244,7 +243,7 @@ void remember_job(Earlier& state, const Snapshot& snapshot) {
                         .boot_id = *snapshot.identity->boot_id,
                         .since_s = *snapshot.identity->uptime_s,
                         .wall_s = now_wall_s});
-  if (state.jobs.size() > kMostJobs) state.jobs.erase(state.jobs.begin());
+  if (state.jobs.size() > kMaxJobs) state.jobs.erase(state.jobs.begin());
 }
 
 }  // namespace muster

@@ -82,10 +82,10 @@ double quantile_of(const std::vector<double>& sorted, double share) {
 }
 
 double deviation_of(const std::vector<double>& values, double center) {
-  std::vector<double> away(values.size());
-  std::ranges::transform(values, away.begin(),
+  std::vector<double> distance(values.size());
+  std::ranges::transform(values, distance.begin(),
                          [&](double value) { return std::abs(value - center); });
-  return kOfNormal * median_of(std::move(away));
+  return kOfNormal * median_of(std::move(distance));
 }
 
 std::optional<Interval> median_interval_of(std::vector<double> values) {
@@ -106,8 +106,8 @@ double independent_values(const std::vector<double>& values) {
       std::inner_product(ranks.begin() + 1, ranks.end(), ranks.begin(), 0.0) / square;
   // Short series underestimate the correlation by about this much.
   const double bias = (1 + 3 * std::max(0.0, found)) / count;
-  constexpr double kMost = 0.99;
-  const double correlation = std::clamp(found + bias, 0.0, kMost);
+  constexpr double kMax = 0.99;
+  const double correlation = std::clamp(found + bias, 0.0, kMax);
   return count * (1 - correlation) / (1 + correlation);
 }
 
@@ -148,20 +148,20 @@ Spread one_sided_spread_of(std::vector<double> values, Side faults) {
   return make_spread(values.size(), center, healthy.empty() ? 0 : deviation_of(healthy, center));
 }
 
-double outlier_limit(const Spread& sisters, const OutlierRule& rule) {
-  const double away =
-      std::max(rule.deviations * sisters.deviation, rule.share * std::abs(sisters.center));
-  return rule.side == Side::below ? sisters.center - away : sisters.center + away;
+double outlier_limit(const Spread& peers, const OutlierRule& rule) {
+  const double distance =
+      std::max(rule.deviations * peers.deviation, rule.share * std::abs(peers.center));
+  return rule.side == Side::below ? peers.center - distance : peers.center + distance;
 }
 
-bool is_outlier(double value, const Spread& sisters, const OutlierRule& rule) {
-  if (sisters.count < rule.fewest || sisters.center <= 0) return false;
-  const double limit = outlier_limit(sisters, rule);
+bool is_outlier(double value, const Spread& peers, const OutlierRule& rule) {
+  if (peers.count < rule.fewest || peers.center <= 0) return false;
+  const double limit = outlier_limit(peers, rule);
   return rule.side == Side::below ? value < limit : value > limit;
 }
 
-bool is_outlier(double value, const std::vector<double>& sisters, const OutlierRule& rule) {
-  return !sisters.empty() && is_outlier(value, spread_of(sisters), rule);
+bool is_outlier(double value, const std::vector<double>& peers, const OutlierRule& rule) {
+  return !peers.empty() && is_outlier(value, spread_of(peers), rule);
 }
 
 }  // namespace muster

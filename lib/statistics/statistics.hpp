@@ -81,18 +81,18 @@ enum class Side { below, above };
 struct OutlierRule {
   double share = 0;
   double deviations = 5;
-  std::size_t fewest = 4;  // sisters; with fewer of them there are no outliers
+  std::size_t fewest = 4;  // peers; with fewer of them there are no outliers
   Side side = Side::below;
 };
 
 // Values beyond it are outliers.
-[[nodiscard]] double outlier_limit(const Spread& sisters, const OutlierRule& rule);
+[[nodiscard]] double outlier_limit(const Spread& peers, const OutlierRule& rule);
 
-// False for too few sisters and for a center that is not positive.
-[[nodiscard]] bool is_outlier(double value, const Spread& sisters, const OutlierRule& rule);
+// False for too few peers and for a center that is not positive.
+[[nodiscard]] bool is_outlier(double value, const Spread& peers, const OutlierRule& rule);
 
-// Against spread_of(sisters), which may be empty. The value may be one of the sisters.
-[[nodiscard]] bool is_outlier(double value, const std::vector<double>& sisters,
+// Against spread_of(peers), which may be empty. The value may be one of the peers.
+[[nodiscard]] bool is_outlier(double value, const std::vector<double>& peers,
                               const OutlierRule& rule);
 
 }  // namespace muster

@@ -6,14 +6,13 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <utility>
 
 #include "lib/probes/gpu/reader.hpp"
 
 namespace muster::nvml {
 namespace {
 
-constexpr unsigned kMostLinks = 36;
+constexpr unsigned kMaxLinks = 36;
 
 // Bits 0 to 7 are the exponent, 8 to 11 the mantissa: mantissa times 10 to the -exponent.
 double bit_error_rate(std::uint64_t encoded) {
@@ -23,9 +22,9 @@ double bit_error_rate(std::uint64_t encoded) {
 }
 
 Fact<unsigned> count_links(const QueriedGpu& gpu, const Fact<unsigned>& known) {
-  if (known) return std::min(*known, kMostLinks);
+  if (known) return std::min(*known, kMaxLinks);
   unsigned count = 0;
-  while (count < kMostLinks) {
+  while (count < kMaxLinks) {
     const auto state = gpu.number<int>(gpu.functions.nvlink_state, count);
     if (!state && count == 0) return as<unsigned>(state);
     if (!state) break;

@@ -27,7 +27,7 @@ struct Opened {
   Error error;  // set if the library cannot be used
 };
 
-constexpr unsigned kMostGpus = 64;  // each has its own thread
+constexpr unsigned kMaxGpus = 64;  // each has its own thread
 
 using WatchedGpu = std::shared_ptr<Watched<GpuFacts>>;
 
@@ -72,10 +72,10 @@ void open_nvml(const std::string& named, Watched<Opened>& watched) {
   if (code != nvml::kOk) {
     opened.facts =
         unusable(std::move(opened.facts), call.error(functions.count, code).message, code);
-  } else if (opened.count > kMostGpus) {
+  } else if (opened.count > kMaxGpus) {
     opened.facts = unusable(std::move(opened.facts),
                             fmt::format("{} reports {} GPUs, and muster reads at most {}",
-                                        functions.count.name, opened.count, kMostGpus),
+                                        functions.count.name, opened.count, kMaxGpus),
                             nvml::kOk);
   }
   watched.publish(opened);

@@ -266,10 +266,10 @@ class GpuReader {
   Fact<std::vector<GpuProcess>> processes_by(const Function<Signature>& function) {
     constexpr unsigned kSpare = 32;
     constexpr unsigned kLargestPid = 1U << 22U;
-    constexpr std::uint64_t kMost = 65536;
+    constexpr std::uint64_t kMax = 65536;
     std::uint64_t room = 64;
     int code = function.call == nullptr ? kFunctionNotFound : kInsufficientSize;
-    for (; room <= kMost && code == kInsufficientSize; room *= 2) {
+    for (; room <= kMax && code == kInsufficientSize; room *= 2) {
       std::vector<Entry> entries(room + room * kSpare / sizeof(Entry) + 1);
       auto count = static_cast<unsigned>(room);
       code = call_(function, facts_.handle, &count, entries.data());

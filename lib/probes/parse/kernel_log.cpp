@@ -6,7 +6,6 @@
 #include <charconv>
 #include <functional>
 #include <utility>
-#include <vector>
 
 #include "lib/base/text.hpp"
 

@@ -19,7 +19,7 @@
 namespace muster {
 
 // The kernel's PID_MAX_LIMIT.
-inline constexpr std::size_t kMostProcesses = 4UL * 1024 * 1024;
+inline constexpr std::size_t kMaxProcesses = 4UL * 1024 * 1024;
 
 struct ProcessStat {
   std::uint64_t pid = 0;

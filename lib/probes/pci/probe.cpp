@@ -284,9 +284,9 @@ Result<std::string> sensors_of(const Root& root, std::string_view folder) {
 // Omits sensors that do not answer, as in a GPU that sleeps.
 std::vector<AmdSensor> read_temperatures(const Root& root, const std::string& sensors) {
   constexpr double kPerDegree = 1000;
-  constexpr int kMostSensors = 16;
+  constexpr int kMaxSensors = 16;
   std::vector<AmdSensor> temperatures;
-  for (int i = 1; i <= kMostSensors; ++i) {
+  for (int i = 1; i <= kMaxSensors; ++i) {
     const auto sensor = fmt::format("{}/temp{}", sensors, i);
     const auto label = read_text(root, fmt::format("{}_label", sensor));
     const auto now = read_scaled(root, fmt::format("{}_input", sensor), kPerDegree);
