@@ -15,13 +15,13 @@
 
 namespace muster {
 
-void read_json(const JsonReader& json, Clock::duration& duration) {
+static void read_json(const JsonReader& json, Clock::duration& duration) {
   std::int64_t count = 0;
   json.read(count);
   duration = Clock::duration(count);
 }
 
-void write_json(JsonWriter& json, const Clock::duration& duration) {
+static void write_json(JsonWriter& json, const Clock::duration& duration) {
   json.write(std::int64_t{duration.count()});
 }
 
