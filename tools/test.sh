@@ -45,6 +45,7 @@ esac
 
 if [[ $mode == deep ]]; then
   tools/install-deps.sh deploy
+  tools/kube-apiserver.sh build/kube-apiserver || echo "test: the test kubernetes_server will be skipped"
   tools/package.sh --test # for the tests of deploy/
   tools/package-cyclecloud.sh build/package/packages
   tools/guest-kernel.sh build/guest-kernel || echo "test: the test rdma_guest will be skipped"
