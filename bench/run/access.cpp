@@ -90,8 +90,7 @@ std::string problem_with_locked_memory(std::uint64_t limit_bytes, bool ipc_lock)
   if (limit_bytes == RLIM_INFINITY || ipc_lock) return {};
   return fmt::format(
       "only {} KiB of memory may be locked: give the container the capability IPC_LOCK, or "
-      "--ulimit "
-      "memlock=-1",
+      "--ulimit memlock=-1",
       limit_bytes / 1024);
 }
 

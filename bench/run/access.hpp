@@ -12,7 +12,7 @@
 
 namespace muster::bench {
 
-// Each is empty if there is no such problem.
+// A member is empty if that problem does not exist.
 struct AccessProblems {
   std::string hcas;
   std::string locked_memory;
