@@ -133,7 +133,8 @@ inline void put(Situation& situation, std::string state, std::string reason = ""
 
 using Change = std::function<void(Situation&)>;
 
-inline Change shown_as(std::string state, std::string reason = "", std::string user = "") {
+inline Change shown_as(const std::string& state, const std::string& reason = "",
+                       const std::string& user = "") {
   return [=](Situation& s) { put(s, state, reason, user); };
 }
 
@@ -153,7 +154,7 @@ Change with(T Situation::*member, std::type_identity_t<T> value) {
 }
 
 // Slurm does not tell the state of the node.
-inline Change unknown_because(std::string why) {
+inline Change unknown_because(const std::string& why) {
   return [=](Situation& s) {
     s.node.reset();
     s.trouble = why;
