@@ -16,6 +16,8 @@ lib/state    : lib/base lib/node
 lib/probes   : lib/base lib/process lib/node lib/state
 lib/command  : lib/base lib/process lib/report
 lib/kubernetes : lib/base lib/process lib/report
+lib/accept   : lib/base lib/report
+accept       : lib/accept
 slurm/rules  : lib/base
 slurm/cluster : lib/base lib/process lib/hosts slurm/rules
 slurm/policy : lib/base lib/report slurm/rules slurm/cluster
@@ -92,7 +94,7 @@ while IFS=: read -r file _ include; do
   [[ $target == "$folder" || ${allowed[$folder]:-} == *" $target "* ]] && continue
   echo "layering: $file includes $target: $include"
   status=1
-done < <(grep -rnE '^#include "' lib checks bench slurm --include='*.cpp' --include='*.hpp')
+done < <(grep -rnE '^#include "' lib checks bench slurm accept --include='*.cpp' --include='*.hpp')
 
 # A permission that no include uses could hide a step backwards.
 for folder in "${!allowed[@]}"; do
@@ -106,7 +108,7 @@ done
 # Headers and paths that only one folder may mention.
 confined() {
   local what=$1 where=$2 hits
-  hits=$(grep -rnE "$what" lib checks bench slurm --include='*.cpp' --include='*.hpp' |
+  hits=$(grep -rnE "$what" lib checks bench slurm accept --include='*.cpp' --include='*.hpp' |
     grep -vE "^$where" || true)
   [[ -z $hits ]] && return
   echo "layering: only $where may mention $what:"

@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+// The record of a run of `muster accept`: the attempts of nodes and groups in each stage, and
+// the decisions of the admin. Times are Unix times in seconds, UTC.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "lib/base/fields.hpp"
+#include "lib/base/outcome.hpp"
+#include "lib/report/finding.hpp"
+
+namespace muster::accept {
+
+enum class Stage { inventory, check, node, fabric, whole, soak, after };
+inline constexpr std::array<std::string_view, 7> kStageWords{"inventory", "check", "node", "fabric",
+                                                             "whole",     "soak",  "after"};
+constexpr const auto& json_words(Stage /*type*/) { return kStageWords; }
+
+// Whether all nodes run the stage together.
+[[nodiscard]] constexpr bool is_group_stage(Stage stage) {
+  return stage == Stage::fabric || stage == Stage::whole;
+}
+
+// How an attempt ended. `running` has no result file yet.
+enum class AttemptEnd { running, pass, warn, fail, lost, interrupted, refused };
+inline constexpr std::array<std::string_view, 7> kAttemptEndWords{
+    "running", "pass", "warn", "fail", "lost", "interrupted", "refused"};
+constexpr const auto& json_words(AttemptEnd /*type*/) { return kAttemptEndWords; }
+
+// Who has to act on a failure.
+enum class Charge { none, provider, ours, open };
+inline constexpr std::array<std::string_view, 4> kChargeWords{"none", "provider", "ours", "open"};
+constexpr const auto& json_words(Charge /*type*/) { return kChargeWords; }
+
+// The kind of evidence, which decides how a failure is retested.
+enum class Evidence {
+  hard,       // read, not measured: a missing GPU, a failed row remap, wrong data
+  slow,       // below a limit
+  event,      // happened under load: an XID, a link flap
+  pair,       // of two nodes, one is at fault
+  uncertain,  // a check could not judge
+  refused,    // other work on the GPUs, no permission, no library
+};
+inline constexpr std::array<std::string_view, 6> kEvidenceWords{"hard", "slow",      "event",
+                                                                "pair", "uncertain", "refused"};
+constexpr const auto& json_words(Evidence /*type*/) { return kEvidenceWords; }
+
+// A reason why an attempt did not pass.
+struct Cause {
+  MUSTER_DESCRIBED(Cause);
+  MUSTER_FIELD(std::string, node, "");
+  MUSTER_FIELD(std::string, check, "");
+  MUSTER_FIELD(std::string, device, "");
+  MUSTER_FIELD(std::string, message, "");
+  MUSTER_FIELD(Value, observed, "in `unit`"){};
+  MUSTER_FIELD(Value, limit, "in `unit`"){};
+  MUSTER_FIELD(std::string, unit, "");
+  MUSTER_FIELD(Remedy, remedy, "") = Remedy::none;
+  MUSTER_FIELD(Charge, charge, "") = Charge::open;
+  MUSTER_FIELD(Evidence, evidence, "") = Evidence::hard;
+  MUSTER_UNLESS_EMPTY(std::string, other, "the other node of a pair");
+};
+
+// One attempt of one node at one stage; in the soak, one slice of it. The file
+// nodes/NODE/STAGE.NUMBER.json has it, with the reports.
+struct Attempt {
+  static constexpr std::string_view kSchema = "muster.attempt/1";
+  MUSTER_DESCRIBED(Attempt);
+  MUSTER_REQUIRED(std::string, node, "as ordered");
+  MUSTER_REQUIRED(Stage, stage, "") = Stage::inventory;
+  MUSTER_REQUIRED(std::int64_t, number, "counts from 1 in each stage of the node") = 0;
+  MUSTER_REQUIRED(AttemptEnd, end, "") = AttemptEnd::running;
+  MUSTER_FIELD(std::int64_t, started, "") = 0;
+  MUSTER_FIELD(std::int64_t, ended, "") = 0;
+  MUSTER_FIELD(double, seconds, "by the node's steady clock") = 0;
+  MUSTER_FIELD(std::string, boot_id, "");
+  MUSTER_FIELD(std::string, why, "a sentence, if it neither passed nor failed");
+  MUSTER_FIELD(std::vector<Cause>, causes, "of a failure or refusal");
+  MUSTER_FIELD(std::vector<Cause>, remarks, "warnings");
+};
+
+// One attempt of several nodes together: fabric, whole, or a round of the soak. The file
+// group/STAGE.NUMBER.json has it, with the report.
+struct GroupAttempt {
+  static constexpr std::string_view kSchema = "muster.group_attempt/1";
+  MUSTER_DESCRIBED(GroupAttempt);
+  MUSTER_REQUIRED(Stage, stage, "") = Stage::fabric;
+  MUSTER_REQUIRED(std::int64_t, number, "") = 0;
+  MUSTER_REQUIRED(std::vector<std::string>, nodes, "that took part");
+  MUSTER_REQUIRED(AttemptEnd, end, "") = AttemptEnd::running;
+  MUSTER_FIELD(std::int64_t, started, "") = 0;
+  MUSTER_FIELD(std::int64_t, ended, "") = 0;
+  MUSTER_FIELD(double, seconds, "") = 0;
+  MUSTER_FIELD(std::string, why, "");
+  MUSTER_FIELD(std::vector<Cause>, causes, "with a node: it is named; without: the whole group");
+  MUSTER_FIELD(std::vector<Cause>, remarks, "");
+  MUSTER_FIELD(std::vector<std::string>, lost, "nodes that stopped answering");
+  MUSTER_FIELD(double, busbw_gbps, "of the largest all-reduce; 0 if none") = 0;
+};
+
+enum class DecisionKind { retest, go_on, withdraw };
+inline constexpr std::array<std::string_view, 3> kDecisionWords{"retest", "go_on", "withdraw"};
+constexpr const auto& json_words(DecisionKind /*type*/) { return kDecisionWords; }
+
+// A request of the admin after the run had begun. The file decisions/NUMBER.json has it.
+struct Decision {
+  static constexpr std::string_view kSchema = "muster.decision/1";
+  MUSTER_DESCRIBED(Decision);
+  MUSTER_REQUIRED(DecisionKind, kind, "") = DecisionKind::retest;
+  MUSTER_FIELD(std::vector<std::string>, nodes, "of retest and withdraw");
+  MUSTER_FIELD(std::string, check, "of go_on");
+  MUSTER_FIELD(std::string, why, "");
+  MUSTER_FIELD(std::string, who, "");
+  MUSTER_REQUIRED(std::int64_t, at, "") = 0;
+};
+
+// All that is on record. Attempts may be in any order.
+struct Results {
+  std::vector<Attempt> attempts;
+  std::vector<GroupAttempt> groups;
+  std::vector<Decision> decisions;
+};
+
+}  // namespace muster::accept

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+// The shipped plans, and which plans make sense.
+#include "lib/accept/plan.hpp"
+
+#include <fmt/format.h>
+
+#include <array>
+
+namespace muster::accept {
+namespace {
+
+struct Bounds {
+  std::string_view key;
+  std::int64_t Plan::*member;
+  std::int64_t least, most;
+};
+
+constexpr std::int64_t kDay = 86'400;
+
+constexpr std::array kBounds{
+    Bounds{"soak_s", &Plan::soak_s, 60, 30 * kDay},
+    Bounds{"slice_s", &Plan::slice_s, 60, kDay},
+    Bounds{"round_s", &Plan::round_s, 60, 30 * kDay},
+    Bounds{"wait_s", &Plan::wait_s, 0, 30 * kDay},
+    Bounds{"return_s", &Plan::return_s, 60, kDay},
+    Bounds{"gap_s", &Plan::gap_s, 60, kDay},
+    Bounds{"whole_runs", &Plan::whole_runs, 1, 9},
+    Bounds{"hard_reads", &Plan::hard_reads, 2, 9},
+    Bounds{"slow_runs", &Plan::slow_runs, 3, 9},
+    Bounds{"uncertain_reads", &Plan::uncertain_reads, 1, 9},
+    Bounds{"soaks", &Plan::soaks, 1, 9},
+    Bounds{"losses", &Plan::losses, 1, 9},
+    Bounds{"partners", &Plan::partners, 1, 16},
+    Bounds{"breaker_nodes", &Plan::breaker_nodes, 2, static_cast<std::int64_t>(kMaxNodes)},
+};
+
+}  // namespace
+
+Result<Plan> shipped_plan(std::string_view name) {
+  auto plan = Plan{.name = std::string(name)};
+  if (name == "quick") {
+    plan.soak_s = 1'800;
+  } else if (name == "strict") {
+    plan.soak_s = 3 * kDay;
+  } else if (name != "standard") {
+    return make_error(
+        fmt::format("unknown plan \"{}\", expected quick, standard, strict or a file", name));
+  }
+  return plan;
+}
+
+Result<void> check_plan(const Plan& plan) {
+  for (const auto& [key, member, least, most] : kBounds) {
+    if (plan.*member >= least && plan.*member <= most) continue;
+    return make_error(fmt::format("{}: {} is not from {} to {}", key, plan.*member, least, most));
+  }
+  if (plan.slow_runs % 2 == 0) {
+    return make_error(fmt::format("slow_runs: {} is even, and most runs decide", plan.slow_runs));
+  }
+  if (!(plan.breaker_share > 0 && plan.breaker_share <= 1)) {
+    return make_error(
+        fmt::format("breaker_share: {} is not above 0 and up to 1", plan.breaker_share));
+  }
+  if (plan.slice_s > plan.soak_s) {
+    return make_error(fmt::format("slice_s: {} is above soak_s, {}", plan.slice_s, plan.soak_s));
+  }
+  if (plan.level != "quick" && plan.level != "full") {
+    return make_error(fmt::format("level: \"{}\" is not quick or full", plan.level));
+  }
+  return {};
+}
+
+std::int64_t deadline_s(const Plan& plan, Stage stage) {
+  switch (stage) {
+    case Stage::inventory:
+    case Stage::check:
+      return 120;
+    case Stage::node:
+      return 900;
+    case Stage::fabric:
+      return 3'600;
+    case Stage::whole:
+      return 900;
+    case Stage::soak:
+      return plan.slice_s + 300;
+    case Stage::after:
+      return 600;
+  }
+  return 0;
+}
+
+}  // namespace muster::accept

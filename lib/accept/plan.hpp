@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+// The order and how it is tested: the nodes, the stages' lengths, the rules of retests.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "lib/accept/attempt.hpp"
+#include "lib/base/fields.hpp"
+#include "lib/base/result.hpp"
+
+namespace muster::accept {
+
+inline constexpr std::size_t kMaxNodes = 65'536;
+
+struct OrderedNode {
+  MUSTER_DESCRIBED(OrderedNode);
+  MUSTER_REQUIRED(std::string, name, "");
+  MUSTER_UNLESS_EMPTY(std::string, host, "the physical host that was ordered");
+  MUSTER_UNLESS_EMPTY(std::string, serial, "of a part that the node must have");
+  MUSTER_UNLESS_EMPTY(std::string, group, "nodes that are judged together");
+};
+
+// Times are in seconds.
+struct Plan {
+  MUSTER_DESCRIBED(Plan);
+  MUSTER_FIELD(std::string, name, "quick, standard, strict or the file's");
+  MUSTER_FIELD(std::int64_t, soak_s, "load on each node") = 86'400;
+  MUSTER_FIELD(std::int64_t, slice_s,
+               "the soak's attempts; an interruption costs at most one") = 600;
+  MUSTER_FIELD(std::int64_t, round_s, "soak between all-reduces of all nodes") = 3'600;
+  MUSTER_FIELD(std::int64_t, wait_s, "for nodes that are not ready for a group stage") = 7'200;
+  MUSTER_FIELD(std::int64_t, return_s, "for a lost node to answer again") = 1'800;
+  MUSTER_FIELD(std::int64_t, gap_s, "between slices; a longer one starts the soak again") = 3'600;
+  MUSTER_FIELD(std::string, level, "of muster-bench node") = "full";
+  MUSTER_FIELD(std::int64_t, whole_runs, "all-reduces of all nodes; their median is judged") = 3;
+  MUSTER_FIELD(std::int64_t, hard_reads, "equal readings of hard evidence that reject") = 2;
+  MUSTER_FIELD(std::int64_t, slow_runs, "of which most decide") = 3;
+  MUSTER_FIELD(std::int64_t, uncertain_reads, "then the node is not tested") = 2;
+  MUSTER_FIELD(std::int64_t, soaks, "with an event; then the node is rejected") = 2;
+  MUSTER_FIELD(std::int64_t, losses, "then the node is rejected") = 2;
+  MUSTER_FIELD(std::int64_t, partners, "proven nodes that retest a suspect") = 3;
+  MUSTER_FIELD(std::int64_t, breaker_nodes, "failing one check, at least") = 3;
+  MUSTER_FIELD(double, breaker_share, "of a group failing one check: one cause?") = 0.2;
+  MUSTER_FIELD(std::string, profile, "of muster and muster-bench; empty: the node's own");
+  MUSTER_FIELD(std::vector<std::string>, settings, "KEY=VALUE, passed on to --set");
+};
+
+// quick, standard or strict.
+[[nodiscard]] Result<Plan> shipped_plan(std::string_view name);
+
+// An error names the key and what it must be.
+[[nodiscard]] Result<void> check_plan(const Plan& plan);
+
+// run.json: never changed after the first start.
+struct Order {
+  static constexpr std::string_view kSchema = "muster.acceptance/1";
+  MUSTER_DESCRIBED(Order);
+  MUSTER_REQUIRED(std::string, id, "UUIDv7");
+  MUSTER_REQUIRED(std::string, muster, "version");
+  MUSTER_REQUIRED(std::int64_t, created, "") = 0;
+  MUSTER_REQUIRED(Plan, plan, "");
+  MUSTER_REQUIRED(std::vector<OrderedNode>, nodes, "as ordered, without duplicates");
+};
+
+// The longest that an attempt may take, without its soak.
+[[nodiscard]] std::int64_t deadline_s(const Plan& plan, Stage stage);
+
+}  // namespace muster::accept
