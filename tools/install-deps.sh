@@ -21,10 +21,12 @@ debian_arm64=(g++-aarch64-linux-gnu qemu-user-static debootstrap)
 debian_deploy=(
   docker.io iptables podman buildah runc mmdebstrap    # container
   python3-azure python3-marshmallow python3-strictyaml # azureml
-  jq nodejs npm                                        # cyclecloud
+  jq                                                   # cyclecloud
   # packages, ansible
   lintian rpmlint rpm reprepro createrepo-c dnf gnupg ansible-core ansible-lint
 )
+# NodeSource's nodejs contains npm, and conflicts with Debian's npm.
+command -v npm >/dev/null || debian_deploy+=(npm)
 # RHEL and its family have no package of kainjow's Mustache: put its one header into
 # /usr/local/include/kainjow.
 redhat_build=(gcc-c++ cmake ninja-build pkgconf-pkg-config fmt-devel expected-devel yaml-cpp-devel
