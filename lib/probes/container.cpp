@@ -119,22 +119,27 @@ bool has_other_root(const Root& root) {
          std::pair(own->st_dev, own->st_ino) != std::pair(of_init->st_dev, of_init->st_ino);
 }
 
-}  // namespace
-
-std::vector<std::string> foreign_namespaces(const Root& root) {
-  const bool of_node = has_init_of_node(root);
+std::vector<std::string> foreign_namespaces(const Root& root, bool init_of_node) {
   std::vector<std::string> names;
   for (const auto& each : kNamespaces) {
     const auto link = link_of(root, "/proc/self", each.name);
-    const bool shared = of_node && !link.empty() && link == link_of(root, "/proc/1", each.name);
+    const bool shared =
+        init_of_node && !link.empty() && link == link_of(root, "/proc/1", each.name);
     if (!shared && !is_first(root, each)) names.emplace_back(each.name);
   }
   return names;
 }
 
+}  // namespace
+
+std::vector<std::string> foreign_namespaces(const Root& root) {
+  return foreign_namespaces(root, has_init_of_node(root));
+}
+
 Fact<Container> read_container(const Root& root) {
   auto signs = signs_of(root, "/proc/self", "");
-  if (!has_init_of_node(root)) {
+  const bool init_of_node = has_init_of_node(root);
+  if (!init_of_node) {
     for (auto& sign : signs_of_init(root)) signs.push_back(std::move(sign));
   } else if (has_other_root(root)) {
     signs.emplace_back("another root directory than PID 1");
@@ -144,7 +149,7 @@ Fact<Container> read_container(const Root& root) {
   std::ranges::sort(signs);
   signs.erase(std::unique(signs.begin(), signs.end()), signs.end());
   if (signs.empty()) return Fact<Container>::absent("no sign of a container");
-  auto names = foreign_namespaces(root);
+  auto names = foreign_namespaces(root, init_of_node);
   if (names.empty()) return Fact<Container>::absent("all namespaces are the node's");
   return Container{.recognised_by = std::move(signs), .namespaces = std::move(names)};
 }
