@@ -121,6 +121,7 @@ confined '#include <yaml-cpp/' 'lib/profile/yaml\.cpp'
 confined '#include <pugixml' 'lib/probes/environment\.cpp'
 confined '#include <simdjson' 'lib/base/json_read\.cpp'
 confined '#include <kainjow/' 'lib/report/formats/page\.cpp'
+confined '#include <boost/' 'lib/accept/terms\.cpp'
 confined '#include <CLI/' 'lib/command/'
 confined '#include <openssl/ssl' 'lib/kubernetes/'
 

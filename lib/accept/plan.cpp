@@ -6,6 +6,8 @@
 
 #include <array>
 
+#include "lib/accept/terms.hpp"
+
 namespace muster::accept {
 namespace {
 
@@ -67,6 +69,7 @@ Result<void> check_plan(const Plan& plan) {
   if (plan.level != "quick" && plan.level != "full") {
     return make_error(fmt::format("level: \"{}\" is not quick or full", plan.level));
   }
+  if (plan.terms) return check_terms(*plan.terms);
   return {};
 }
 

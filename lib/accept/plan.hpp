@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -21,6 +22,17 @@ struct OrderedNode {
   MUSTER_UNLESS_EMPTY(std::string, host, "the physical host that was ordered");
   MUSTER_UNLESS_EMPTY(std::string, serial, "of a part that the node must have");
   MUSTER_UNLESS_EMPTY(std::string, group, "nodes that are judged together");
+};
+
+// The contract of a delivery. Rates are failures per 1000 node-days under load.
+struct Terms {
+  MUSTER_DESCRIBED(Terms);
+  MUSTER_FIELD(double, accepted_at_least, "share of the nodes that were ordered") = 1;
+  MUSTER_FIELD(std::optional<std::int64_t>, failures_allowed,
+               "in the soak; null: by the rates and the risk");
+  MUSTER_FIELD(double, good_rate, "a delivery of this rate should be accepted") = 6.5;
+  MUSTER_FIELD(double, bad_rate, "a delivery of this rate should be refused") = 32.5;
+  MUSTER_FIELD(double, risk, "of either party, that the other happens") = 0.1;
 };
 
 // Times are in seconds.
@@ -46,6 +58,7 @@ struct Plan {
   MUSTER_FIELD(double, breaker_share, "of a group failing one check: one cause?") = 0.2;
   MUSTER_FIELD(std::string, profile, "of muster and muster-bench; empty: the node's own");
   MUSTER_FIELD(std::vector<std::string>, settings, "KEY=VALUE, passed on to --set");
+  MUSTER_UNLESS_EMPTY(std::optional<Terms>, terms, "without: every node must be accepted");
 };
 
 // quick, standard or strict.

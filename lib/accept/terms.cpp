@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lib/accept/terms.hpp"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <boost/math/special_functions/gamma.hpp>
+#include <cmath>
+#include <string_view>
+
+namespace muster::accept {
+namespace {
+
+constexpr double kHours = 24;
+constexpr double kPer = 1000;  // node-days of a rate
+
+double expected_at(double rate, double node_days) { return rate * node_days / kPer; }
+
+double node_days_for(const Terms& terms, std::int64_t failures) {
+  return kPer * highest_mean(failures, 1 - terms.risk) / terms.bad_rate;
+}
+
+std::string_view plural(std::int64_t count) { return count == 1 ? "" : "s"; }
+
+}  // namespace
+
+double highest_mean(std::int64_t failures, double confidence) {
+  return boost::math::gamma_p_inv(static_cast<double>(failures + 1), confidence);
+}
+
+double share_of_at_most(std::int64_t failures, double expected) {
+  return failures < 0 ? 0 : boost::math::gamma_q(static_cast<double>(failures + 1), expected);
+}
+
+SoakNeed soak_need(const Terms& terms) {
+  const auto need_of = [&](std::int64_t failures) {
+    const double node_days = node_days_for(terms, failures);
+    return SoakNeed{
+        .node_days = node_days,
+        .failures = failures,
+        .provider_risk = 1 - share_of_at_most(failures, expected_at(terms.good_rate, node_days)),
+        .buyer_risk = share_of_at_most(failures, expected_at(terms.bad_rate, node_days))};
+  };
+  if (terms.failures_allowed) return need_of(*terms.failures_allowed);
+  // Ends: with more failures the two rates can be told apart ever better. check_terms() keeps them
+  // apart enough.
+  auto need = need_of(0);
+  while (need.provider_risk > terms.risk) need = need_of(need.failures + 1);
+  return need;
+}
+
+std::optional<std::int64_t> allowed_failures(const Terms& terms, double node_days) {
+  const double expected = expected_at(terms.bad_rate, node_days);
+  std::int64_t allowed = -1;
+  const auto most = terms.failures_allowed;
+  while ((!most || allowed < *most) && share_of_at_most(allowed + 1, expected) <= terms.risk) {
+    ++allowed;
+  }
+  if (allowed < 0) return std::nullopt;
+  return allowed;
+}
+
+Result<void> check_terms(const Terms& terms) {
+  struct Bound {
+    std::string_view key;
+    double value, least, most;
+  };
+
+  constexpr double kLeastRatio = 1.5;
+  for (const auto& [key, value, least, most] : std::array{
+           Bound{"accepted_at_least", terms.accepted_at_least, 0, 1},
+           Bound{"failures_allowed", static_cast<double>(terms.failures_allowed.value_or(0)), 0,
+                 1000},
+           Bound{"good_rate", terms.good_rate, 0.001, 1e5},
+           Bound{"bad_rate", terms.bad_rate, 0.001, 1e6},
+           Bound{"risk", terms.risk, 0.001, 0.4},
+       }) {
+    if (value >= least && value <= most) continue;
+    return make_error(fmt::format("terms: {}: {} is not from {} to {}", key, value, least, most));
+  }
+  if (terms.bad_rate < kLeastRatio * terms.good_rate) {
+    return make_error(fmt::format("terms: bad_rate: {} is less than {} times good_rate, {}",
+                                  terms.bad_rate, kLeastRatio, terms.good_rate));
+  }
+  return {};
+}
+
+Result<void> check_soak(const Plan& plan, std::size_t nodes) {
+  if (!plan.terms) return {};
+  TRY(check_terms(*plan.terms));
+  const auto need = soak_need(*plan.terms);
+  const double hours = static_cast<double>(plan.soak_s) / 3600;
+  const double needed = kHours * need.node_days / static_cast<double>(nodes);
+  if (hours >= needed) return {};
+  return make_error(fmt::format(
+      "soak: {:.3g} h are too short for the terms: {} node{} need {:.0f} h ({:.0f} node-days, of "
+      "which {} may have a failure)",
+      hours, nodes, plural(static_cast<std::int64_t>(nodes)), std::ceil(needed), need.node_days,
+      need.failures));
+}
+
+Confidence confidence_of(const Plan& plan, std::int64_t nodes, double node_days,
+                         std::int64_t failures) {
+  constexpr double kConfidence = 0.95;
+  constexpr double kFewestNodeDays = 5;
+  Confidence shown{.nodes = nodes, .node_days = node_days, .failures = failures};
+  shown.statement =
+      fmt::format("{} node{} x {:.1f} h = {:.1f} node-days under load, {} failure{}", nodes,
+                  plural(nodes), nodes > 0 ? kHours * node_days / static_cast<double>(nodes) : 0,
+                  node_days, failures, plural(failures));
+  if (plan.name == "quick") {
+    shown.statement += ": a quick plan is too short to say how reliable the nodes are.";
+    return shown;
+  }
+  if (node_days < kFewestNodeDays) {
+    shown.statement += fmt::format(
+        ": too little to say how reliable the nodes are, which takes {} "
+        "node-days.",
+        kFewestNodeDays);
+    return shown;
+  }
+  const double most = kPer * highest_mean(failures, kConfidence) / node_days;
+  shown.most_per_1000_node_days = most;
+  shown.statement +=
+      fmt::format(": at most {:.3g} failures per 1000 node-days with 95% confidence", most);
+  if (plan.terms) {
+    const double expected = expected_at(plan.terms->good_rate, node_days);
+    const bool likely = 1 - share_of_at_most(failures - 1, expected) > 1 - kConfidence;
+    shown.statement += fmt::format("; {} the good rate of {:.3g}",
+                                   likely ? "consistent with" : "more than", plan.terms->good_rate);
+  }
+  shown.statement += ".";
+  return shown;
+}
+
+}  // namespace muster::accept
