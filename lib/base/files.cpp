@@ -76,6 +76,11 @@ Result<void> FileReplacement::append(std::string_view content) {
   return {};
 }
 
+Result<void> FileReplacement::sync() {
+  if (::fsync(descriptor_) != 0) return os_error("write", name_, errno);
+  return {};
+}
+
 Result<void> FileReplacement::finish() {
   // Some file systems report only here that the disk is full.
   if (::close(std::exchange(descriptor_, -1)) != 0) return os_error("write", name_, errno);

@@ -26,6 +26,9 @@ class FileReplacement {
   ~FileReplacement();
 
   [[nodiscard]] Result<void> append(std::string_view content);
+  // Waits until the content is on the disk. Before finish(), a file that survives a power failure
+  // is then complete.
+  [[nodiscard]] Result<void> sync();
   // To be called once, at the end.
   [[nodiscard]] Result<void> finish();
 

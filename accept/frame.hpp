@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+// The one line by which a step sends its answer from a node: "muster1 NODE LENGTH SHA256 BASE64".
+// It is found behind the greetings of a shell, and seen to be cut or damaged.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "lib/base/result.hpp"
+
+namespace muster::accept {
+
+inline constexpr std::string_view kFrameWord = "muster1";
+
+// 64 hexadecimal digits.
+[[nodiscard]] std::string sha256_of(std::string_view content);
+
+// Ends with a newline. `node` must not contain blanks, and the content must not be empty.
+[[nodiscard]] std::string frame(std::string_view node, std::string_view content);
+
+// Returns the content of the last framed line of `node` in the output of a program. An error is
+// marked as `missing` if there is no framed line at all.
+[[nodiscard]] Result<std::string> unframe(std::string_view node, std::string_view output);
+
+}  // namespace muster::accept

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "accept/identity.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+namespace muster::accept {
+namespace {
+
+void add_failure(Attempt& attempt, Cause cause) {
+  cause.node = attempt.node;
+  cause.charge = Charge::provider;
+  cause.remedy = Remedy::report_to_provider;
+  cause.evidence = Evidence::hard;
+  attempt.causes.push_back(std::move(cause));
+  // An attempt that already failed, or was refused, stays so.
+  if (attempt.end == AttemptEnd::pass || attempt.end == AttemptEnd::warn) {
+    attempt.end = AttemptEnd::fail;
+  }
+}
+
+void add_remark(Attempt& attempt, Cause cause) {
+  cause.node = attempt.node;
+  attempt.remarks.push_back(std::move(cause));
+  if (attempt.end == AttemptEnd::pass) attempt.end = AttemptEnd::warn;
+}
+
+}  // namespace
+
+void Identities::compare(std::size_t node, const StepAnswer& answer, Attempt& attempt) {
+  if (attempt.stage == Stage::inventory) {
+    compare_with_order(node, answer, attempt);
+    compare_with_others(node, answer, attempt);
+    remember(node, answer);
+  } else if (attempt.stage == Stage::after) {
+    compare_with_inventory(node, answer, attempt);
+  }
+}
+
+void Identities::remember(std::size_t node, const StepAnswer& answer) {
+  nodes_.at(node) = {.host = answer.host, .parts = answer.parts, .stack = answer.stack};
+  for (const auto& part : answer.parts) {
+    if (!part.serial.empty()) owners_.try_emplace(part.serial, node);
+  }
+}
+
+std::string Identities::host(std::size_t node) const {
+  const auto& host = nodes_.at(node).host;
+  return host.empty() ? order_->nodes.at(node).name : host;
+}
+
+void Identities::compare_with_order(std::size_t node, const StepAnswer& answer,
+                                    Attempt& attempt) const {
+  const auto& ordered = order_->nodes.at(node);
+  if (!ordered.host.empty() && ordered.host != answer.physical_host) {
+    add_failure(attempt,
+                {.check = "accept.physical_host",
+                 .device = "node",
+                 .message = fmt::format("the node is on the physical host \"{}\", ordered \"{}\"",
+                                        answer.physical_host, ordered.host),
+                 .observed = answer.physical_host,
+                 .limit = ordered.host});
+  }
+  if (ordered.serial.empty()) return;
+  if (std::ranges::count(answer.parts, ordered.serial, &Part::serial) > 0) return;
+  add_failure(attempt, {.check = "accept.serial",
+                        .device = "node",
+                        .message = fmt::format("no part has the serial {}", ordered.serial),
+                        .limit = ordered.serial});
+}
+
+void Identities::compare_with_others(std::size_t node, const StepAnswer& answer,
+                                     Attempt& attempt) const {
+  for (const auto& part : answer.parts) {
+    const auto owner = owners_.find(part.serial);
+    if (part.serial.empty() || owner == owners_.end() || owner->second == node) continue;
+    const auto& other = order_->nodes.at(owner->second).name;
+    add_failure(attempt, {.check = "accept.serial",
+                          .device = part.device,
+                          .message = fmt::format("the serial {} is also at {}", part.serial, other),
+                          .observed = part.serial,
+                          .other = other});
+  }
+}
+
+void Identities::compare_with_inventory(std::size_t node, const StepAnswer& answer,
+                                        Attempt& attempt) const {
+  const auto& before = nodes_.at(node);
+  for (const auto& [name, version] : answer.stack) {
+    const auto known = before.stack.find(name);
+    if (known == before.stack.end() || known->second == version) continue;
+    add_remark(attempt, {.check = "accept.changed",
+                         .device = "node",
+                         .message = fmt::format("{} was {} before the soak and is {} after it",
+                                                name, known->second, version),
+                         .observed = version,
+                         .limit = known->second});
+  }
+  for (const auto& part : before.parts) {
+    if (part.serial.empty() || answer.parts.empty()) continue;
+    const auto now = std::ranges::find(answer.parts, part.serial, &Part::serial);
+    if (now == answer.parts.end()) {
+      add_failure(attempt, {.check = "accept.changed",
+                            .device = part.device,
+                            .message = fmt::format("{} with serial {} is missing after the soak",
+                                                   part.device, part.serial),
+                            .limit = part.serial});
+    } else if (now->firmware != part.firmware) {
+      add_remark(attempt, {.check = "accept.changed",
+                           .device = part.device,
+                           .message = fmt::format("the firmware was {} before the soak, and is {}",
+                                                  part.firmware, now->firmware),
+                           .observed = now->firmware,
+                           .limit = part.firmware});
+    }
+  }
+}
+
+}  // namespace muster::accept

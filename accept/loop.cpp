@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "accept/loop.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <map>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "accept/identity.hpp"
+#include "lib/base/text.hpp"
+
+namespace muster::accept {
+namespace {
+
+constexpr std::int64_t kLongestWait = 60;  // seconds, until nodes are looked for again
+constexpr std::int64_t kStopTime = 35;     // seconds, for steps that were asked to end
+constexpr std::int64_t kClockSkew = 5;     // seconds that need no remark
+
+std::string line_of(std::string_view who, Stage stage, AttemptEnd end, const std::string& why,
+                    const std::vector<Cause>& causes) {
+  std::string reason = why;
+  if (reason.empty() && !causes.empty()) {
+    const auto& first = causes.front();
+    reason = fmt::format("{} {}: {}", first.check, first.device, first.message);
+    if (causes.size() > 1) reason += fmt::format(" (and {} more)", causes.size() - 1);
+  }
+  return fmt::format("{} {}: {}{}{}", who, to_string(stage), to_string(end),
+                     reason.empty() ? "" : ": ", printable(reason));
+}
+
+class Driver {
+ public:
+  Driver(RunFolder& folder, Fleet& fleet, const LoopHooks& hooks)
+      : folder_(folder),
+        fleet_(fleet),
+        hooks_(hooks),
+        identities_(folder.order()),
+        boots_(folder.order().nodes.size()) {
+    for (std::size_t i = 0; i < boots_.size(); ++i) places_[folder.order().nodes[i].name] = i;
+  }
+
+  [[nodiscard]] Result<LoopResult> run() {
+    TRY(recall());
+    for (;;) {
+      auto actions = next(folder_.order(), folder_.results(), fleet_.reachable(), fleet_.now());
+      hooks_.progress(actions);
+      if (hooks_.stops() > 0) return stop(std::move(actions));
+      TRY(start(actions));
+      if (running_ == 0 && actions.complete) return LoopResult{LoopEnd::complete, actions};
+      if (running_ == 0 && !actions.wake) {
+        const auto end = actions.breakers.empty() ? LoopEnd::waiting : LoopEnd::breaker;
+        return LoopResult{end, std::move(actions)};
+      }
+      const auto now = fleet_.now();
+      const auto until = std::min(actions.wake.value_or(now + kLongestWait), now + kLongestWait);
+      TRY(record(fleet_.wait(std::max(until, now + 1))));
+    }
+  }
+
+ private:
+  // Reads the identities and boots of nodes that answered before this driver.
+  [[nodiscard]] Result<void> recall() {
+    std::vector<const Attempt*> inventories(boots_.size());
+    std::vector<const Attempt*> newest(boots_.size());
+    for (const auto& attempt : folder_.results().attempts) {
+      const auto node = places_.at(attempt.node);
+      const auto is_newer = [&](const Attempt* than) {
+        return than == nullptr || attempt.ended >= than->ended;
+      };
+      if (!attempt.boot_id.empty() && is_newer(newest[node])) newest[node] = &attempt;
+      if (attempt.stage == Stage::inventory && is_newer(inventories[node])) {
+        inventories[node] = &attempt;
+      }
+    }
+    for (std::size_t i = 0; i < boots_.size(); ++i) {
+      if (newest[i] != nullptr) boots_[i] = newest[i]->boot_id;
+      if (inventories[i] == nullptr || inventories[i]->end == AttemptEnd::running) continue;
+      TRY_ASSIGN(const auto answer, folder_.answer(*inventories[i]));
+      if (answer) identities_.remember(i, *answer);
+    }
+    return {};
+  }
+
+  [[nodiscard]] Result<void> start(const Actions& actions) {
+    for (const auto& step : actions.nodes) {
+      TRY(folder_.begin(step, fleet_.now()));
+      fleet_.start(step);
+      ++running_;
+    }
+    for (const auto& step : actions.groups) {
+      TRY(folder_.begin(step, fleet_.now()));
+      fleet_.start(step);
+      ++running_;
+    }
+    return {};
+  }
+
+  [[nodiscard]] Result<LoopResult> stop(Actions actions) {
+    fleet_.stop();
+    const auto until = fleet_.now() + kStopTime;
+    while (running_ > 0 && hooks_.stops() < 2 && fleet_.now() < until) {
+      TRY(record(fleet_.wait(until)));
+    }
+    actions = next(folder_.order(), folder_.results(), fleet_.reachable(), fleet_.now());
+    return LoopResult{LoopEnd::stopped, std::move(actions)};
+  }
+
+  [[nodiscard]] Result<void> record(const std::vector<EndedStep>& ended) {
+    for (const auto& step : ended) {
+      --running_;
+      if (step.node) {
+        TRY(record_node(*step.node, step));
+      } else if (step.group) {
+        TRY(record_group(*step.group, step));
+      }
+    }
+    return {};
+  }
+
+  [[nodiscard]] Result<void> record_node(const NodeStart& start, const EndedStep& ended) {
+    auto attempt = running_attempt(start);
+    if (ended.answer) {
+      auto& boot = boots_.at(start.node);
+      judge_attempt(attempt, *ended.answer, boot);
+      identities_.compare(start.node, *ended.answer, attempt);
+      if (!ended.answer->boot_id.empty()) boot = ended.answer->boot_id;
+      remark_clock(attempt, *ended.answer);
+    } else {
+      attempt.end = ended.lost ? AttemptEnd::lost : AttemptEnd::interrupted;
+      attempt.why = ended.why;
+    }
+    attempt.ended = fleet_.now();
+    TRY(folder_.end(attempt, ended.answer));
+    hooks_.ended(line_of(attempt.node, attempt.stage, attempt.end, attempt.why, attempt.causes));
+    return {};
+  }
+
+  [[nodiscard]] Result<void> record_group(const GroupStart& start, const EndedStep& ended) {
+    GroupAttempt attempt = running_group(start);
+    if (ended.answer) {
+      std::vector<std::string> hosts;
+      for (const auto node : start.nodes) hosts.push_back(identities_.host(node));
+      judge_attempt(attempt, *ended.answer, hosts);
+    } else {
+      const bool lost = ended.lost || !ended.lost_nodes.empty();
+      attempt.end = lost ? AttemptEnd::lost : AttemptEnd::interrupted;
+      attempt.why = ended.why;
+    }
+    for (const auto node : ended.lost_nodes) {
+      attempt.lost.push_back(folder_.order().nodes.at(node).name);
+    }
+    attempt.ended = fleet_.now();
+    TRY(folder_.end(attempt, ended.answer));
+    const auto who = fmt::format("{} nodes", attempt.nodes.size());
+    hooks_.ended(line_of(who, attempt.stage, attempt.end, attempt.why, attempt.causes));
+    return {};
+  }
+
+  // The attempts as they began; most of them are among the newest.
+  [[nodiscard]] Attempt running_attempt(const NodeStart& start) const {
+    const auto& name = folder_.order().nodes.at(start.node).name;
+    const auto& all = folder_.results().attempts;
+    const auto found = std::find_if(all.rbegin(), all.rend(), [&](const Attempt& each) {
+      return each.stage == start.stage && each.number == start.number && each.node == name;
+    });
+    return *found;
+  }
+
+  [[nodiscard]] GroupAttempt running_group(const GroupStart& start) const {
+    const auto& all = folder_.results().groups;
+    const auto found = std::find_if(all.rbegin(), all.rend(), [&](const GroupAttempt& each) {
+      return each.stage == start.stage && each.number == start.number;
+    });
+    return *found;
+  }
+
+  void remark_clock(Attempt& attempt, const StepAnswer& answer) const {
+    const auto skew = answer.at - fleet_.now();
+    if (answer.at == 0 || std::abs(skew) <= kClockSkew) return;
+    attempt.remarks.push_back({.node = attempt.node,
+                               .check = "accept.clock",
+                               .device = "node",
+                               .message = fmt::format("the node's clock is {} s {}", std::abs(skew),
+                                                      skew > 0 ? "ahead" : "behind"),
+                               .observed = skew,
+                               .limit = kClockSkew,
+                               .unit = "s",
+                               .remedy = Remedy::fix_config,
+                               .charge = Charge::ours});
+    if (attempt.end == AttemptEnd::pass) attempt.end = AttemptEnd::warn;
+  }
+
+  RunFolder& folder_;
+  Fleet& fleet_;
+  const LoopHooks& hooks_;
+  Identities identities_;
+  std::vector<std::string> boots_;  // of each node, when it last answered
+  std::map<std::string, std::size_t> places_;
+  std::size_t running_ = 0;
+};
+
+}  // namespace
+
+Result<LoopResult> run_acceptance(RunFolder& folder, Fleet& fleet, const LoopHooks& hooks) {
+  return Driver(folder, fleet, hooks).run();
+}
+
+}  // namespace muster::accept

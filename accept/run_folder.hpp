@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+// The folder of a run of `muster accept`. Its files are the truth: each is written under a
+// temporary name, synced and renamed, and a result never changes again.
+//
+//   run.json                        the order: nodes, plan
+//   nodes/NODE/STAGE.NUMBER.json    an attempt, with the answer of the node as "answer"
+//   group/STAGE.NUMBER.json         an attempt of several nodes
+//   .../STAGE.NUMBER.started        an attempt that has begun, until its result is written
+//   decisions/NUMBER.json           the admin's
+//   journal.jsonl                   one line for each start and end, for people
+//   driver.lock                     held by the driver, with its host and process
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <tuple>
+
+#include "lib/accept/next.hpp"
+#include "lib/accept/plan.hpp"
+#include "lib/accept/step.hpp"
+#include "lib/base/descriptor.hpp"
+#include "lib/base/result.hpp"
+#include "lib/report/report.hpp"
+
+namespace muster::accept {
+
+template <class T>
+using OrFailure = tl::expected<T, Failure>;
+
+// Called before and after each write of a file. An error before the write fails it. Tests end the
+// process there.
+using WriteHook = std::function<Result<void>(const std::filesystem::path& file, bool written)>;
+
+// A .started file.
+struct StartedAttempt {
+  static constexpr std::string_view kSchema = "muster.started/1";
+  MUSTER_DESCRIBED(StartedAttempt);
+  MUSTER_REQUIRED(std::int64_t, at, "Unix time") = 0;
+  MUSTER_FIELD(std::int64_t, deadline, "Unix time") = 0;
+  MUSTER_FIELD(std::string, who, "user");
+  MUSTER_FIELD(std::string, host, "of the driver");
+  MUSTER_FIELD(std::int64_t, pid, "of the driver") = 0;
+  MUSTER_UNLESS_EMPTY(std::string, job, "of Slurm");
+  MUSTER_UNLESS_EMPTY(std::vector<std::string>, nodes, "of a group");
+};
+
+class RunFolder {
+ public:
+  enum class Use { read, drive };
+
+  // Makes the folder, which must be empty if it exists, and locks it.
+  [[nodiscard]] static OrFailure<RunFolder> create(std::filesystem::path path, Order order,
+                                                   WriteHook hook = {});
+  // To drive it, locks the folder, ends the attempts that an earlier driver left behind, and sets
+  // damaged results aside. An error that says `missing` means that there is no run.
+  [[nodiscard]] static OrFailure<RunFolder> open(std::filesystem::path path, Use use,
+                                                 WriteHook hook = {});
+
+  [[nodiscard]] const std::filesystem::path& path() const { return path_; }
+
+  [[nodiscard]] const Order& order() const { return order_; }
+
+  // Attempts that were started and have no result are running.
+  [[nodiscard]] const Results& results() const { return results_; }
+
+  [[nodiscard]] Result<void> begin(const NodeStart& step, std::int64_t now);
+  [[nodiscard]] Result<void> begin(const GroupStart& step, std::int64_t now);
+  // Records the result of an attempt that has begun.
+  [[nodiscard]] Result<void> end(const Attempt& attempt, const std::optional<StepAnswer>& answer);
+  [[nodiscard]] Result<void> end(const GroupAttempt& attempt,
+                                 const std::optional<StepAnswer>& answer);
+  [[nodiscard]] Result<void> decide(const Decision& decision);
+
+  // Reads the answer in the file of an attempt; empty if it has none.
+  [[nodiscard]] Result<std::optional<StepAnswer>> answer(const Attempt& attempt) const;
+  [[nodiscard]] Result<std::optional<StepAnswer>> answer(const GroupAttempt& attempt) const;
+
+  // Replaces a file in the folder, such as page.html.
+  [[nodiscard]] Result<void> write(const std::string& name, std::string_view content) const;
+
+ private:
+  using Key = std::tuple<std::string, Stage, std::int64_t>;  // of a group the name is empty
+
+  RunFolder(std::filesystem::path path, WriteHook hook)
+      : path_(std::move(path)), hook_(std::move(hook)) {}
+
+  [[nodiscard]] OrFailure<void> lock();
+  [[nodiscard]] Result<void> read_results(Use use);
+  template <class A>
+  [[nodiscard]] Result<void> read_attempts(const std::string& folder, const A& like, Use use);
+  template <class A>
+  [[nodiscard]] Result<A> read_attempt(const std::string& name, const A& named, Use use);
+  [[nodiscard]] Result<void> read_decisions();
+  template <class A>
+  [[nodiscard]] Result<void> begin_attempt(const A& attempt, std::int64_t deadline);
+  template <class A>
+  [[nodiscard]] Result<void> end_attempt(const A& attempt, const std::optional<StepAnswer>& answer);
+  template <class A>
+  void remember(const A& attempt);
+  void note(const std::string& line) const;
+
+  std::filesystem::path path_;
+  WriteHook hook_;
+  Descriptor lock_;
+  Order order_;
+  Results results_;
+  std::map<Key, std::size_t> places_;  // in results_
+};
+
+// A new order of these nodes, with an id of its own.
+[[nodiscard]] Order make_order(Plan plan, std::vector<OrderedNode> nodes);
+
+}  // namespace muster::accept
