@@ -201,10 +201,10 @@ struct Report {
   MUSTER_UNLESS_EMPTY(std::vector<std::string>, ways,
                       "transports of a benchmark's data, with their pairs of ranks");
   MUSTER_UNLESS_EMPTY(std::vector<std::string>, warnings, "of a benchmark's library");
+  MUSTER_UNLESS_EMPTY(std::vector<Matrix>, matrices, "of a job: what its pairs of nodes reached");
   // Not in JSON.
   std::vector<FindingGroup> groups;
   std::vector<Breakdown> breakdowns;
-  std::vector<Matrix> matrices;
   std::vector<std::string> undecided;  // checks whose `unknown` counts in this context
 };
 

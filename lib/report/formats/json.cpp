@@ -42,7 +42,7 @@ std::string to_json(const Report& report, const RenderOptions& options) {
   auto document = OrderedJson::parse(text);
   round_durations("", document);
   if (report.nodes.empty()) {
-    for (const auto* key_of_job : {"nodes", "accused"}) document.erase(key_of_job);
+    for (const auto* key_of_job : {"nodes", "accused", "matrices"}) document.erase(key_of_job);
     if (report.judged) document.erase("judged");
   }
   if (!options.verbose) leave_out_plain_passes(report.findings, document["findings"]);

@@ -77,6 +77,8 @@ TEST(JsonReportTest, AJobHasNodesInPlaceOfANode) {
               AllOf(Not(HasSubstr("accused")), Not(HasSubstr("\"judged\": true"))));
   report.node.reset();
   report.nodes = {"a", "b"};
+  report.matrices.push_back(
+      {.names = report.nodes, .cells = {{std::nullopt, 93.5}, {0.0, std::nullopt}}, .usual = 187});
   const auto json = to_json(report, {.indent = 0});
   EXPECT_THAT(json, AllOf(HasSubstr(R"("node":null)"), HasSubstr(R"("judged":true)"),
                           HasSubstr(R"("nodes":["a","b"],"accused":[])")));
@@ -84,6 +86,7 @@ TEST(JsonReportTest, AJobHasNodesInPlaceOfANode) {
   ASSERT_TRUE(again) << again.error().message;
   EXPECT_EQ(again->node, std::nullopt);
   EXPECT_EQ(again->nodes, report.nodes);
+  EXPECT_EQ(again->matrices, report.matrices);
 }
 
 TEST(JsonReportTest, WritesNanAsNull) {
