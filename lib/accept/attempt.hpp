@@ -81,6 +81,9 @@ struct Attempt {
   MUSTER_FIELD(std::string, why, "a sentence, if it neither passed nor failed");
   MUSTER_FIELD(std::vector<Cause>, causes, "of a failure or refusal");
   MUSTER_FIELD(std::vector<Cause>, remarks, "warnings");
+  MUSTER_UNLESS_EMPTY(std::string, physical_host, "of inventory and after");
+  MUSTER_UNLESS_EMPTY(std::string, profile, "likewise");
+  MUSTER_UNLESS_EMPTY(std::vector<std::string>, serials, "likewise, of all parts");
 };
 
 // One attempt of several nodes together: fabric, whole, or a round of the soak. The file

@@ -5,13 +5,22 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "lib/accept/attempt.hpp"
+#include "lib/accept/plan.hpp"
 #include "lib/base/fields.hpp"
 #include "lib/report/report.hpp"
 
 namespace muster::accept {
+
+// Checks of an acceptance itself.
+inline constexpr std::string_view kOrderCheck = "accept.order";      // not what was ordered
+inline constexpr std::string_view kSerialCheck = "accept.serial";    // a serial at two nodes
+inline constexpr std::string_view kProfileCheck = "accept.profile";  // not that of its group
+inline constexpr std::string_view kGpusCheck = "accept.gpus";        // no GPU was observed
+inline constexpr std::string_view kLostCheck = "accept.lost";        // it stopped answering once
 
 // A part with an identity of its own.
 struct Part {
@@ -40,13 +49,13 @@ struct StepAnswer {
   MUSTER_UNLESS_EMPTY(std::vector<Report>, reports, "of muster check and muster-bench");
 };
 
-// Sets end, why, causes, remarks, seconds and boot_id of an attempt that the node answered.
-// `before` is the boot of the last attempt; another one now means that the node was lost.
-void judge_attempt(Attempt& attempt, const StepAnswer& answer, std::string_view before = {});
+// Sets all but node, stage, number, started and ended of an attempt that the node answered. Its
+// parts and its host are compared with those that were ordered.
+void judge_attempt(Attempt& attempt, const StepAnswer& answer, const OrderedNode& ordered);
 
-// The same of a group; the answer is that of the node that led it. `names` are the nodes that took
-// part by the names that they have for themselves, in the order of attempt.nodes.
+// The same of a group; the answer is that of the node that led it, whose report names nodes as they
+// name themselves: `own_names`, in the order of attempt.nodes.
 void judge_attempt(GroupAttempt& attempt, const StepAnswer& answer,
-                   const std::vector<std::string>& names);
+                   const std::vector<std::string>& own_names);
 
 }  // namespace muster::accept

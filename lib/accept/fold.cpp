@@ -1,0 +1,294 @@
+// SPDX-License-Identifier: Apache-2.0
+// The rules of retests: how many readings confirm a failure, and what a loss or an event costs.
+#include "lib/accept/fold.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "lib/accept/step.hpp"
+
+namespace muster::accept {
+namespace {
+
+constexpr std::int64_t kLossPause = 60;  // between attempts to reach a lost node
+constexpr std::int64_t kMaxRuns = 6;     // of a stage that fails in a different way each time
+
+std::string text_of(const Cause& cause) {
+  return fmt::format("{} {}: {}", cause.check, cause.device, cause.message);
+}
+
+// The causes of a group's attempt that are about this node.
+std::vector<Cause> causes_of(const GroupAttempt& attempt, const std::string& node) {
+  std::vector<Cause> causes;
+  std::ranges::copy_if(attempt.causes, std::back_inserter(causes), [&](const Cause& cause) {
+    return cause.node == node || (!cause.other.empty() && cause.other == node);
+  });
+  return causes;
+}
+
+}  // namespace
+
+void NodeFold::begin(Stage stage, std::int64_t at) {
+  standing_.stage = stage;
+  standing_.since = at;
+  counts_.clear();
+  suspected_.clear();
+  failed_.clear();
+  runs_ = uncertain_ = whole_fails_ = slice_ended_ = 0;
+}
+
+void NodeFold::advance(std::int64_t at) {
+  const auto index = static_cast<std::size_t>(standing_.stage);
+  proven_[index] = true;
+  remark(failed_, "not confirmed by a retest");
+  if (standing_.stage != Stage::after) return begin(static_cast<Stage>(index + 1), at);
+  suspected_.clear();
+  standing_.since = at;
+  const auto unseen = std::ranges::find(standing_.remarks, kGpusCheck, &Cause::check);
+  if (unseen != standing_.remarks.end()) {
+    return settle(NodeVerdict::not_tested, Charge::open, unseen->message, {*unseen});
+  }
+  standing_.verdict = standing_.remarks.empty() ? NodeVerdict::accepted : NodeVerdict::remarks;
+}
+
+void NodeFold::settle(NodeVerdict verdict, Charge charge, std::string why,
+                      std::vector<Cause> causes) {
+  standing_.verdict = verdict;
+  standing_.charge = charge;
+  standing_.why = std::move(why);
+  standing_.causes = std::move(causes);
+  standing_.lost = false;
+  suspected_.clear();
+  proven_ = {};
+}
+
+// The verdict on a node with confirmed failures.
+void NodeFold::settle(const std::vector<Cause>& causes) {
+  const auto is_pair = [](const Cause& cause) { return cause.evidence == Evidence::pair; };
+  if (std::ranges::all_of(causes, is_pair)) {
+    return settle(NodeVerdict::held, Charge::open, text_of(causes.front()), causes);
+  }
+  for (const auto charge : {Charge::provider, Charge::ours, Charge::open}) {
+    const auto found = std::ranges::find(causes, charge, &Cause::charge);
+    if (found == causes.end()) continue;
+    const auto verdict = charge == Charge::provider ? NodeVerdict::rejected : NodeVerdict::held;
+    return settle(verdict, charge, text_of(*found), causes);
+  }
+}
+
+void NodeFold::remark(const std::vector<Cause>& causes, std::string_view note) {
+  for (auto cause : causes) {
+    if (!note.empty()) cause.message = fmt::format("{}; {}", cause.message, note);
+    const auto same = std::ranges::find_if(standing_.remarks, [&](const Cause& other) {
+      return other.check == cause.check && other.device == cause.device;
+    });
+    if (same == standing_.remarks.end()) standing_.remarks.push_back(std::move(cause));
+  }
+}
+
+// Whether most of several runs decide, rather than two equal readings.
+bool NodeFold::is_by_majority(const Cause& cause) const {
+  return cause.evidence == Evidence::slow && !is_group_stage(standing_.stage);
+}
+
+std::int64_t NodeFold::needed(const Cause& cause) const {
+  return is_by_majority(cause) ? plan_->slow_runs / 2 + 1 : plan_->hard_reads;
+}
+
+std::int64_t NodeFold::count(const Cause& cause) {
+  const auto found = std::ranges::find_if(counts_, [&](const Count& other) {
+    return other.check == cause.check && other.device == cause.device;
+  });
+  if (found != counts_.end()) return ++found->times;
+  counts_.push_back({cause.check, cause.device, 1});
+  return 1;
+}
+
+// A run of a stage that passed (no causes) or failed.
+void NodeFold::judge(const std::vector<Cause>& causes, std::int64_t at) {
+  ++runs_;
+  standing_.since = at;
+  std::vector<Cause> confirmed;
+  for (const auto& cause : causes) {
+    if (count(cause) >= needed(cause)) confirmed.push_back(cause);
+  }
+  if (!confirmed.empty()) return settle(confirmed);
+  failed_.insert(failed_.end(), causes.begin(), causes.end());
+  suspected_ = causes;
+  const auto by_majority = [&](const Cause& cause) { return is_by_majority(cause); };
+  const bool enough = runs_ >= plan_->slow_runs || std::ranges::none_of(failed_, by_majority);
+  if (enough && std::ranges::all_of(causes, by_majority)) return advance(at);
+  if (runs_ < std::max(kMaxRuns, plan_->slow_runs)) return;
+  settle(NodeVerdict::held, Charge::open,
+         fmt::format("it failed in a different way in each of {} runs", runs_), failed_);
+}
+
+void NodeFold::lose(const std::string& why, std::int64_t at) {
+  not_before_ = at + kLossPause;
+  if (standing_.lost) return;
+  ++losses_;
+  if (standing_.stage == Stage::soak) ++standing_.soak_events;
+  if (answered_ && losses_ >= plan_->losses) {
+    return settle(NodeVerdict::rejected, Charge::provider,
+                  fmt::format("it stopped answering {} times, the last time in stage {}: {}",
+                              losses_, to_string(standing_.stage), why),
+                  {});
+  }
+  remark({Cause{.check = std::string(kLostCheck), .device = "node", .message = why}});
+  begin(std::min(standing_.stage, Stage::check), at);
+  standing_.soaked_s = 0;
+  rounds_ = 0;
+  proven_ = {};
+  standing_.lost = true;
+  standing_.why = why;
+  boot_.clear();
+}
+
+// Without a verdict: of a check that could not judge, or of a step that could not run.
+void NodeFold::refuse(const std::string& why, const std::vector<Cause>& causes, std::int64_t at) {
+  const bool uncertain = !causes.empty() && causes.front().evidence == Evidence::uncertain;
+  standing_.since = at;
+  if (uncertain && ++uncertain_ < plan_->uncertain_reads) return;
+  if (uncertain) return settle(NodeVerdict::not_tested, Charge::open, why, causes);
+  settle(NodeVerdict::held, Charge::ours, why, causes);
+}
+
+void NodeFold::soak_event(const std::vector<Cause>& causes, std::int64_t at) {
+  standing_.since = at;
+  const bool ours =
+      std::ranges::all_of(causes, [](const Cause& cause) { return cause.charge == Charge::ours; });
+  if (ours) return settle(causes);
+  ++standing_.soak_events;
+  standing_.soaked_s = 0;
+  rounds_ = 0;
+  if (++events_ < plan_->soaks) {
+    remark(causes, "the soak began again");
+    suspected_ = causes;
+    return;
+  }
+  settle(NodeVerdict::rejected, Charge::provider,
+         fmt::format("{} events in the soak, the last one {}", events_, text_of(causes.front())),
+         causes);
+}
+
+void NodeFold::soak(const Attempt& attempt) {
+  standing_.loaded_s += plan_->slice_s;
+  if (attempt.end == AttemptEnd::fail) return soak_event(attempt.causes, attempt.ended);
+  const bool gap = slice_ended_ != 0 && attempt.started - slice_ended_ > plan_->gap_s;
+  if (gap) standing_.soaked_s = 0;
+  slice_ended_ = attempt.ended;
+  uncertain_ = 0;
+  suspected_.clear();
+  standing_.since = attempt.ended;
+  standing_.soaked_s += plan_->slice_s;
+  if (standing_.soaked_s >= plan_->soak_s) advance(attempt.ended);
+}
+
+bool NodeFold::wants_round() const {
+  return standing_.stage == Stage::soak && standing_.soaked_s / plan_->round_s > rounds_;
+}
+
+void NodeFold::take(const Attempt& attempt) {
+  auto& number = numbers_[static_cast<std::size_t>(attempt.stage)];
+  number = std::max(number, attempt.number);
+  if (attempt.end == AttemptEnd::running) standing_.running = true;
+  if (attempt.end == AttemptEnd::running || is_final(standing_)) return;
+  if (attempt.end == AttemptEnd::interrupted) return;
+  if (attempt.end == AttemptEnd::lost) return lose(attempt.why, attempt.ended);
+  if (!boot_.empty() && !attempt.boot_id.empty() && attempt.boot_id != boot_) {
+    lose("it rebooted by itself", attempt.started);
+    if (is_final(standing_)) return;
+  }
+  answered_ = true;
+  standing_.lost = false;
+  standing_.why.clear();
+  if (!attempt.boot_id.empty()) boot_ = attempt.boot_id;
+  // A node without partners goes from the node stage to the soak.
+  if (is_group_stage(standing_.stage) && attempt.stage == Stage::soak) {
+    begin(Stage::soak, attempt.started);
+  }
+  if (attempt.stage == Stage::inventory) inventory_ = &attempt;
+  if (attempt.stage != standing_.stage) return;
+  remark(attempt.remarks);
+  if (attempt.end == AttemptEnd::refused) {
+    return refuse(attempt.why, attempt.causes, attempt.ended);
+  }
+  if (attempt.stage == Stage::soak) return soak(attempt);
+  judge(attempt.causes, attempt.ended);
+}
+
+// Most of the runs decide. Below the limit, the search for the slow node is repeated once.
+void NodeFold::judge_whole(const GroupAttempt& attempt) {
+  ++runs_;
+  if (attempt.end == AttemptEnd::fail) {
+    ++whole_fails_;
+    failed_ = attempt.causes;
+  }
+  standing_.since = attempt.ended;
+  if (runs_ < plan_->whole_runs) return;
+  if (2 * whole_fails_ <= runs_) {
+    failed_.clear();
+    return advance(attempt.ended);
+  }
+  if (!std::exchange(located_again_, true)) return begin(Stage::fabric, attempt.ended);
+  const auto overridden = [&](const Cause& cause) { return overridden_->contains(cause.check); };
+  if (std::ranges::all_of(failed_, overridden)) return advance(attempt.ended);
+  settle(NodeVerdict::held, Charge::open, text_of(failed_.front()), failed_);
+}
+
+void NodeFold::take(const GroupAttempt& attempt, const std::string& name) {
+  if (attempt.end == AttemptEnd::running) standing_.running = true;
+  if (attempt.end == AttemptEnd::running || is_final(standing_)) return;
+  if (std::ranges::find(attempt.lost, name) != attempt.lost.end()) {
+    return lose(attempt.why, attempt.ended);
+  }
+  if (attempt.stage != standing_.stage || attempt.end == AttemptEnd::interrupted ||
+      attempt.end == AttemptEnd::lost) {
+    return;
+  }
+  if (attempt.end == AttemptEnd::refused) {
+    return refuse(attempt.why, attempt.causes, attempt.ended);
+  }
+  const auto causes = causes_of(attempt, name);
+  if (attempt.stage == Stage::soak) {
+    rounds_ = standing_.soaked_s / plan_->round_s;
+    if (!causes.empty()) soak_event(causes, attempt.ended);
+  } else if (attempt.stage == Stage::fabric || !causes.empty()) {
+    judge(causes, attempt.ended);
+  } else {
+    judge_whole(attempt);
+  }
+}
+
+void NodeFold::hold(Cause cause) {
+  if (is_final(standing_)) return;
+  const auto charge = cause.charge;
+  settle(NodeVerdict::held, charge, text_of(cause), {std::move(cause)});
+}
+
+void NodeFold::take(const Decision& decision) {
+  if (decision.kind == DecisionKind::withdraw) {
+    settle(NodeVerdict::withdrawn, Charge::none, decision.why, {});
+  } else if (decision.kind == DecisionKind::retest) {
+    const auto numbers = numbers_;
+    *this = NodeFold(*plan_, *overridden_);
+    numbers_ = numbers;
+    standing_.since = decision.at;
+  }
+}
+
+void NodeFold::finish(std::int64_t now) {
+  standing_.next_number = next_number(standing_.stage);
+  if (is_final(standing_) || !standing_.lost || now < standing_.since + plan_->return_s) return;
+  const auto why = standing_.why;
+  if (answered_) {
+    settle(NodeVerdict::rejected, Charge::provider,
+           fmt::format("it did not return within {} min: {}", plan_->return_s / 60, why), {});
+  } else {
+    settle(NodeVerdict::not_tested, Charge::open, fmt::format("it never answered: {}", why), {});
+  }
+}
+
+}  // namespace muster::accept

@@ -1,0 +1,346 @@
+// SPDX-License-Identifier: Apache-2.0
+// Decides which attempts start: nodes alone, groups once all that can come have come, and none
+// while one cause may be behind many failures.
+#include "lib/accept/next.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <string_view>
+#include <tuple>
+#include <unordered_map>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "lib/accept/fold.hpp"
+#include "lib/accept/step.hpp"
+
+namespace muster::accept {
+namespace {
+
+using Event = std::variant<const Attempt*, const GroupAttempt*, const Decision*>;
+
+// Attempts of a node follow one another; a decision is about all that began before.
+struct EventOrder {
+  std::int64_t at;
+  bool is_decision;
+  Stage stage;
+  std::int64_t number;
+
+  auto operator<=>(const EventOrder&) const = default;
+};
+
+EventOrder order_of(const Event& event) {
+  if (const auto* const* decision = std::get_if<const Decision*>(&event)) {
+    return {(*decision)->at, true, Stage::inventory, 0};
+  }
+  if (const auto* const* attempt = std::get_if<const Attempt*>(&event)) {
+    return {(*attempt)->started, false, (*attempt)->stage, (*attempt)->number};
+  }
+  const auto* group = std::get<const GroupAttempt*>(event);
+  return {group->started, false, group->stage, group->number};
+}
+
+class Planner {
+ public:
+  Planner(const Order& order, const Results& results, const std::vector<bool>& reachable,
+          std::int64_t now)
+      : order_(order), results_(results), reachable_(reachable), now_(now) {
+    fold();
+    compare_inventories();
+    trip_breakers();
+  }
+
+  Actions plan() {
+    start_fabric_or_whole(Stage::fabric);
+    start_fabric_or_whole(Stage::whole);
+    start_round();
+    start_nodes();
+    finish();
+    return std::move(actions_);
+  }
+
+ private:
+  using Nodes = std::vector<std::size_t>;
+
+  void fold() {
+    std::unordered_map<std::string_view, std::size_t> index;
+    index.reserve(order_.nodes.size());
+    for (std::size_t i = 0; i < order_.nodes.size(); ++i) index.emplace(order_.nodes[i].name, i);
+    std::vector<std::vector<Event>> events(order_.nodes.size());
+    const auto add = [&](const std::string& name, Event event) {
+      const auto found = index.find(name);
+      if (found != index.end()) events[found->second].push_back(event);
+    };
+    for (const auto& attempt : results_.attempts) add(attempt.node, &attempt);
+    for (const auto& group : results_.groups) {
+      for (const auto& name : group.nodes) add(name, &group);
+    }
+    for (const auto& decision : results_.decisions) {
+      if (decision.kind == DecisionKind::go_on) overridden_.insert(decision.check);
+      for (const auto& name : decision.nodes) add(name, &decision);
+    }
+    folds_.reserve(order_.nodes.size());
+    for (std::size_t i = 0; i < order_.nodes.size(); ++i) {
+      std::ranges::sort(events[i], {}, order_of);
+      auto& node = folds_.emplace_back(order_.plan, overridden_);
+      for (const auto& event : events[i]) take(node, event, order_.nodes[i].name);
+      node.finish(now_);
+    }
+  }
+
+  static void take(NodeFold& node, const Event& event, const std::string& name) {
+    if (const auto* const* attempt = std::get_if<const Attempt*>(&event)) {
+      node.take(**attempt);
+    } else if (const auto* const* group = std::get_if<const GroupAttempt*>(&event)) {
+      node.take(**group, name);
+    } else {
+      node.take(*std::get<const Decision*>(event));
+    }
+  }
+
+  // A serial at two nodes, and a node whose profile is not that of its group.
+  void compare_inventories() {
+    std::unordered_map<std::string_view, std::size_t> owners;
+    std::map<std::string_view, std::map<std::string_view, std::size_t>> profiles;
+    for (std::size_t i = 0; i < folds_.size(); ++i) {
+      const auto* inventory = folds_[i].inventory();
+      if (inventory == nullptr || folds_[i].standing().verdict == NodeVerdict::withdrawn) continue;
+      ++profiles[order_.nodes[i].group][inventory->profile];
+      for (const auto& serial : inventory->serials) {
+        const auto [other, first] = owners.emplace(serial, i);
+        if (first || other->second == i) continue;
+        hold_for_serial(i, other->second, serial);
+        hold_for_serial(other->second, i, serial);
+      }
+    }
+    for (std::size_t i = 0; i < folds_.size(); ++i) {
+      const auto* inventory = folds_[i].inventory();
+      if (inventory == nullptr) continue;
+      const auto& group = profiles[order_.nodes[i].group];
+      const auto usual =
+          std::ranges::max_element(group, {}, [](const auto& p) { return p.second; });
+      if (usual == group.end() || 2 * group.at(inventory->profile) >= usual->second) continue;
+      folds_[i].hold({.node = order_.nodes[i].name,
+                      .check = std::string(kProfileCheck),
+                      .device = "node",
+                      .message = fmt::format("profile {}, expected {}, as {} other nodes have",
+                                             inventory->profile, usual->first, usual->second)});
+    }
+  }
+
+  void hold_for_serial(std::size_t node, std::size_t other, const std::string& serial) {
+    folds_[node].hold(
+        {.node = order_.nodes[node].name,
+         .check = std::string(kSerialCheck),
+         .device = "node",
+         .message = fmt::format("serial {} is also that of {}", serial, order_.nodes[other].name)});
+  }
+
+  // Many nodes of a group that fail one check at one stage.
+  void trip_breakers() {
+    std::map<std::string_view, std::size_t> sizes;
+    std::map<std::tuple<std::string_view, Stage, std::string>, std::set<std::size_t>> failing;
+    for (std::size_t i = 0; i < folds_.size(); ++i) {
+      const auto& standing = folds_[i].standing();
+      if (standing.verdict == NodeVerdict::withdrawn) continue;
+      const std::string_view group = order_.nodes[i].group;
+      ++sizes[group];
+      for (const auto* causes : {&standing.causes, &folds_[i].suspected()}) {
+        for (const auto& cause : *causes) failing[{group, standing.stage, cause.check}].insert(i);
+      }
+    }
+    const auto& plan = order_.plan;
+    for (const auto& [key, nodes] : failing) {
+      const auto& [group, stage, check] = key;
+      const auto size = sizes[group];
+      const bool many =
+          static_cast<std::int64_t>(nodes.size()) >= plan.breaker_nodes &&
+          static_cast<double>(nodes.size()) > plan.breaker_share * static_cast<double>(size);
+      if (!many || overridden_.contains(check)) continue;
+      Breaker breaker{.stage = stage, .check = check, .group = std::string(group), .of = size};
+      for (const auto i : nodes) {
+        breaker.nodes.push_back(order_.nodes[i].name);
+        hold(folds_[i].standing(), breaker, nodes.size());
+      }
+      stopped_.insert(stage);
+      actions_.breakers.push_back(std::move(breaker));
+    }
+  }
+
+  // One cause may be behind all of them: none is rejected for it.
+  static void hold(NodeStanding& standing, const Breaker& breaker, std::size_t count) {
+    standing.verdict = NodeVerdict::held;
+    standing.charge = Charge::open;
+    standing.why = fmt::format(
+        "{} of {} nodes fail {} in stage {}: one cause? look at the limit, "
+        "the image or the fabric",
+        count, breaker.of, breaker.check, to_string(breaker.stage));
+  }
+
+  [[nodiscard]] bool is_idle(std::size_t i) const {
+    const auto& standing = folds_[i].standing();
+    return !standing.running && !standing.lost && reachable_[i] && !used_.contains(i) &&
+           folds_[i].not_before() <= now_;
+  }
+
+  [[nodiscard]] bool is_ready(std::size_t i, Stage stage) const {
+    const auto& standing = folds_[i].standing();
+    return !is_final(standing) && standing.stage == stage && is_idle(i);
+  }
+
+  void wake_at(std::int64_t at) {
+    if (at > now_ && (!actions_.wake || at < *actions_.wake)) actions_.wake = at;
+  }
+
+  void start_group(Stage stage, Nodes nodes) {
+    std::int64_t number = 1;
+    for (const auto& group : results_.groups) {
+      if (group.stage == stage) number = std::max(number, group.number + 1);
+    }
+    std::ranges::sort(nodes);
+    used_.insert(nodes.begin(), nodes.end());
+    actions_.groups.push_back({.stage = stage, .number = number, .nodes = std::move(nodes)});
+  }
+
+  // Whether a node that has not reached `stage` may still come.
+  [[nodiscard]] bool may_come(std::size_t i, Stage stage) const {
+    const auto& standing = folds_[i].standing();
+    return !is_final(standing) &&
+           (standing.stage < stage || (standing.stage == stage && standing.running));
+  }
+
+  // Nodes that have passed `stage`, to retest others with: up to `wanted`. Those that are busy are
+  // kept from their next attempt.
+  Nodes proven_partners(Stage stage, std::size_t wanted) {
+    waits_for_partners_ = false;
+    Nodes idle, busy;
+    for (std::size_t i = 0; i < folds_.size() && idle.size() < wanted; ++i) {
+      if (!folds_[i].is_proven(stage) || !reachable_[i]) continue;
+      if (is_idle(i)) idle.push_back(i);
+      if (folds_[i].standing().running) busy.push_back(i);
+    }
+    const auto enough = std::min<std::size_t>(wanted, idle.size() + busy.size());
+    if (idle.size() == enough) return idle;
+    used_.insert(idle.begin(), idle.end());
+    waits_for_partners_ = true;
+    return {};
+  }
+
+  void start_fabric_or_whole(Stage stage) {
+    if (stopped_.contains(stage)) return;
+    Nodes ready, suspects;
+    std::int64_t first = now_;
+    bool more = false;
+    for (std::size_t i = 0; i < folds_.size(); ++i) {
+      more = more || may_come(i, stage);
+      if (!is_ready(i, stage)) continue;
+      ready.push_back(i);
+      if (folds_[i].is_suspect()) suspects.push_back(i);
+      first = std::min(first, folds_[i].standing().since);
+    }
+    if (ready.empty()) return;
+    // A suspect is retested at once; the others wait for those that may still come.
+    if (suspects.empty() && more && now_ < first + order_.plan.wait_s) {
+      return wake_at(first + order_.plan.wait_s);
+    }
+    if (stage == Stage::fabric && !suspects.empty() && retest(suspects)) return;
+    if (ready.size() == 1) return start_with_proven(stage, ready.front());
+    start_group(stage, std::move(ready));
+  }
+
+  // Retests suspects with proven nodes, or waits for these. Returns false if there are none.
+  bool retest(Nodes suspects) {
+    const auto wanted = static_cast<std::size_t>(order_.plan.partners) * suspects.size();
+    const auto partners = proven_partners(Stage::fabric, wanted);
+    if (waits_for_partners_) return true;
+    if (partners.empty()) return false;
+    suspects.insert(suspects.end(), partners.begin(), partners.end());
+    start_group(Stage::fabric, std::move(suspects));
+    return true;
+  }
+
+  void start_with_proven(Stage stage, std::size_t node) {
+    auto nodes = proven_partners(stage, static_cast<std::size_t>(order_.plan.partners));
+    if (waits_for_partners_) return;
+    nodes.push_back(node);
+    if (nodes.size() > 1) return start_group(stage, std::move(nodes));
+    auto& fold = folds_[node];
+    if (fold.is_suspect()) return fold.hold(fold.suspected().front());
+    alone_.insert(node);  // there is no other node: the fabric stays untested
+  }
+
+  // The all-reduce of all nodes in the soak.
+  void start_round() {
+    Nodes waiting;
+    std::int64_t first = now_;
+    bool others = false;
+    for (std::size_t i = 0; i < folds_.size(); ++i) {
+      const auto& standing = folds_[i].standing();
+      if (is_final(standing) || standing.stage != Stage::soak || used_.contains(i)) continue;
+      if (!folds_[i].wants_round() || !is_idle(i)) {
+        others = others || standing.running || (reachable_[i] && !folds_[i].wants_round());
+        continue;
+      }
+      waiting.push_back(i);
+      first = std::min(first, standing.since);
+    }
+    if (waiting.empty() || (!others && waiting.size() == 1)) return;
+    const auto patience = 2 * order_.plan.slice_s;
+    if (others && now_ < first + patience) {
+      used_.insert(waiting.begin(), waiting.end());
+      return wake_at(first + patience);
+    }
+    if (waiting.size() > 1 && !stopped_.contains(Stage::soak)) {
+      start_group(Stage::soak, std::move(waiting));
+    }
+  }
+
+  void start_nodes() {
+    for (std::size_t i = 0; i < folds_.size(); ++i) {
+      auto& standing = folds_[i].standing();
+      if (is_final(standing) || standing.running || used_.contains(i)) continue;
+      if (standing.lost) wake_at(standing.since + order_.plan.return_s);
+      if (folds_[i].not_before() > now_) wake_at(folds_[i].not_before());
+      const auto stage = alone_.contains(i) ? Stage::soak : standing.stage;
+      if (is_group_stage(stage) || stopped_.contains(stage)) continue;
+      if (!reachable_[i] || folds_[i].not_before() > now_) continue;
+      standing.ready = true;
+      const auto number = alone_.contains(i) ? folds_[i].next_number(stage) : standing.next_number;
+      actions_.nodes.push_back({.node = i, .stage = stage, .number = number});
+    }
+  }
+
+  void finish() {
+    actions_.complete = actions_.breakers.empty();
+    actions_.standings.reserve(folds_.size());
+    for (auto& node : folds_) {
+      actions_.complete = actions_.complete && is_final(node.standing());
+      actions_.standings.push_back(std::move(node.standing()));
+    }
+  }
+
+  const Order& order_;
+  const Results& results_;
+  const std::vector<bool>& reachable_;
+  std::int64_t now_;
+  std::set<std::string> overridden_;  // checks
+  std::vector<NodeFold> folds_;
+  std::set<Stage> stopped_;
+  std::set<std::size_t> used_;   // by a group, or kept for one
+  std::set<std::size_t> alone_;  // at a group stage without another node
+  bool waits_for_partners_ = false;
+  Actions actions_;
+};
+
+}  // namespace
+
+Actions next(const Order& order, const Results& results, const std::vector<bool>& reachable,
+             std::int64_t now) {
+  return Planner(order, results, reachable, now).plan();
+}
+
+}  // namespace muster::accept

@@ -1,0 +1,441 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lib/accept/next.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <random>
+#include <set>
+
+#include "tests/lib/accept/acceptance.hpp"
+
+namespace muster::accept {
+namespace {
+
+using testing::Each;
+using testing::ElementsAre;
+using testing::Field;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::SizeIs;
+using testing::UnorderedElementsAre;
+
+const Cause kMissing = cause("gpu.count", "node", Evidence::hard);
+const Cause kSlow = cause("bench.gemm", "gpu3", Evidence::slow);
+const Cause kXid = cause("gpu.xid", "gpu1", Evidence::event, Charge::open);
+
+// Node n1 has these outcomes at a stage, one after another; the last one repeats.
+Acceptance::NodeOutcome first_fails(Stage stage, std::vector<Outcomes> outcomes) {
+  return [=](const std::string& node, Stage at, int number) {
+    if (node != "n1" || at != stage) return Outcomes{};
+    const auto index = std::min(static_cast<std::size_t>(number), outcomes.size()) - 1;
+    return outcomes[index];
+  };
+}
+
+// The number of attempts of a node at a stage.
+std::int64_t count_of(const Acceptance& run, const std::string& node, Stage stage) {
+  return std::ranges::count_if(run.results.attempts, [&](const Attempt& attempt) {
+    return attempt.node == node && attempt.stage == stage;
+  });
+}
+
+TEST(NextTest, HealthyNodesPassEveryStageOnce) {
+  Acceptance run(4);
+  const auto end = run.run();
+  EXPECT_TRUE(end.complete);
+  for (int i = 0; i < 4; ++i) EXPECT_EQ(run.verdict(end, i), NodeVerdict::accepted);
+  for (const auto stage : {Stage::inventory, Stage::check, Stage::node, Stage::after}) {
+    EXPECT_EQ(count_of(run, "n2", stage), 1) << to_string(stage);
+  }
+  EXPECT_EQ(count_of(run, "n2", Stage::soak), 3);  // of 600 s
+  std::vector<Stage> groups;
+  for (const auto& group : run.results.groups) groups.push_back(group.stage);
+  EXPECT_THAT(groups, ElementsAre(Stage::fabric, Stage::whole, Stage::whole, Stage::whole));
+}
+
+TEST(NextTest, HardEvidenceIsReadTwice) {
+  Acceptance run(4);
+  run.on_node = first_fails(Stage::check, {failed(kMissing)});
+  const auto end = run.run();
+  EXPECT_EQ(run.verdict(end, 1), NodeVerdict::rejected);
+  EXPECT_EQ(count_of(run, "n1", Stage::check), 2);
+  EXPECT_THAT(end.standings[1].causes, ElementsAre(Field(&Cause::check, "gpu.count")));
+  EXPECT_THAT(end.standings[1].why, HasSubstr("gpu.count node"));
+}
+
+TEST(NextTest, AReadingThatIsNotRepeatedIsARemark) {
+  Acceptance run(4);
+  run.on_node = first_fails(Stage::check, {failed(kMissing), Outcomes{}});
+  const auto end = run.run();
+  EXPECT_EQ(run.verdict(end, 1), NodeVerdict::remarks);
+  EXPECT_THAT(end.standings[1].remarks, ElementsAre(Field(&Cause::check, "gpu.count")));
+}
+
+TEST(NextTest, MostOfThreeRunsDecideWhatIsSlow) {
+  Acceptance run(4);
+  run.on_node = first_fails(Stage::node, {failed(kSlow), Outcomes{}, failed(kSlow)});
+  EXPECT_EQ(run.verdict(run.run(), 1), NodeVerdict::rejected);
+  EXPECT_EQ(count_of(run, "n1", Stage::node), 3);
+
+  Acceptance fine(4);
+  fine.on_node = first_fails(Stage::node, {failed(kSlow), Outcomes{}, Outcomes{}});
+  EXPECT_EQ(fine.verdict(fine.run(), 1), NodeVerdict::remarks);
+  EXPECT_EQ(count_of(fine, "n1", Stage::node), 3);
+}
+
+TEST(NextTest, ADifferentPartInEachRunIsNotConfirmed) {
+  Acceptance run(4);
+  run.on_node = [](const std::string& node, Stage stage, int number) {
+    if (node != "n1" || stage != Stage::node) return Outcomes{};
+    return failed(cause("bench.gemm", fmt::format("gpu{}", number), Evidence::slow));
+  };
+  const auto end = run.run();
+  EXPECT_EQ(run.verdict(end, 1), NodeVerdict::remarks);
+  EXPECT_THAT(end.standings[1].remarks, SizeIs(3));
+}
+
+TEST(NextTest, HardFailuresThatDifferEachTimeHoldTheNode) {
+  Acceptance run(4);
+  run.on_node = [](const std::string& node, Stage stage, int number) {
+    if (node != "n1" || stage != Stage::check) return Outcomes{};
+    return failed(cause("gpu.ecc", fmt::format("gpu{}", number), Evidence::hard));
+  };
+  EXPECT_EQ(run.verdict(run.run(), 1), NodeVerdict::held);
+}
+
+TEST(NextTest, AFailureOfOursHoldsTheNode) {
+  Acceptance run(4);
+  run.on_node = first_fails(Stage::check,
+                            {failed(cause("host.limits", "node", Evidence::hard, Charge::ours))});
+  const auto end = run.run();
+  EXPECT_EQ(run.verdict(end, 1), NodeVerdict::held);
+  EXPECT_EQ(end.standings[1].charge, Charge::ours);
+}
+
+TEST(NextTest, OtherWorkHoldsTheNodeAtOnce) {
+  Acceptance run(4);
+  run.on_node = first_fails(
+      Stage::node, {refused(cause("bench.in_use", "gpu0", Evidence::refused, Charge::ours))});
+  EXPECT_EQ(run.verdict(run.run(), 1), NodeVerdict::held);
+  EXPECT_EQ(count_of(run, "n1", Stage::node), 1);
+}
+
+TEST(NextTest, AnUncertainNodeIsNotTested) {
+  Acceptance run(4);
+  run.on_node = first_fails(Stage::check,
+                            {refused(cause("gpu.ecc", "gpu0", Evidence::uncertain, Charge::open))});
+  EXPECT_EQ(run.verdict(run.run(), 1), NodeVerdict::not_tested);
+  EXPECT_EQ(count_of(run, "n1", Stage::check), 2);
+}
+
+TEST(NextTest, AnEventInTheSoakCostsOneSoak) {
+  Acceptance run(4);
+  run.on_node = first_fails(Stage::soak, {Outcomes{}, failed(kXid), Outcomes{}});
+  const auto end = run.run();
+  EXPECT_EQ(run.verdict(end, 1), NodeVerdict::remarks);
+  EXPECT_EQ(count_of(run, "n1", Stage::soak), 2 + 3);
+  EXPECT_EQ(end.standings[1].soak_events, 1);
+}
+
+TEST(NextTest, TwoEventsInTheSoakRejectWhateverTheyAre) {
+  Acceptance run(4);
+  const auto flap = cause("ib.flaps", "mlx5_0", Evidence::event);
+  run.on_node =
+      first_fails(Stage::soak, {Outcomes{}, failed(kXid), Outcomes{}, failed(flap), Outcomes{}});
+  const auto end = run.run();
+  EXPECT_EQ(run.verdict(end, 1), NodeVerdict::rejected);
+  EXPECT_EQ(end.standings[1].soak_events, 2);
+}
+
+TEST(NextTest, AnInterruptedSliceOnlyRepeats) {
+  Acceptance run(4);
+  run.on_node = first_fails(Stage::soak,
+                            {Outcomes{}, {.end = AttemptEnd::interrupted}, Outcomes{}, Outcomes{}});
+  EXPECT_EQ(run.verdict(run.run(), 1), NodeVerdict::accepted);
+  EXPECT_EQ(count_of(run, "n1", Stage::soak), 4);
+}
+
+TEST(NextTest, ALostNodeIsCheckedAgainAndRejectedTheSecondTime) {
+  Acceptance run(4);
+  run.on_node = first_fails(Stage::soak, {Outcomes{}, {.end = AttemptEnd::lost}, Outcomes{}});
+  EXPECT_EQ(run.verdict(run.run(), 1), NodeVerdict::remarks);
+  EXPECT_EQ(count_of(run, "n1", Stage::check), 2);
+
+  Acceptance twice(4);
+  twice.on_node =
+      first_fails(Stage::soak, {Outcomes{}, {.end = AttemptEnd::lost}, {.end = AttemptEnd::lost}});
+  EXPECT_EQ(twice.verdict(twice.run(), 1), NodeVerdict::rejected);
+}
+
+TEST(NextTest, ANodeThatDoesNotReturnIsRejected) {
+  Acceptance run(4);
+  run.on_node = [](const std::string& node, Stage stage, int number) {
+    const bool gone =
+        node == "n1" && (stage == Stage::node || (stage == Stage::check && number > 1));
+    return Outcomes{.end = gone ? AttemptEnd::lost : AttemptEnd::pass};
+  };
+  const auto end = run.run();
+  EXPECT_EQ(run.verdict(end, 1), NodeVerdict::rejected);
+  EXPECT_THAT(end.standings[1].why, HasSubstr("did not return"));
+}
+
+TEST(NextTest, ANodeThatNeverAnsweredIsNotTested) {
+  Acceptance run(4);
+  run.on_node = [](const std::string& node, Stage, int) {
+    return Outcomes{.end = node == "n1" ? AttemptEnd::lost : AttemptEnd::pass};
+  };
+  const auto end = run.run();
+  EXPECT_EQ(run.verdict(end, 1), NodeVerdict::not_tested);
+  EXPECT_TRUE(end.complete);
+}
+
+TEST(NextTest, ARebootBetweenAttemptsIsALoss) {
+  Acceptance run(4);
+  run.run();
+  for (auto& attempt : run.results.attempts) {
+    const bool late = attempt.node == "n1" && attempt.stage == Stage::soak && attempt.number > 1;
+    attempt.boot_id = late ? "second" : "first";
+  }
+  std::erase_if(run.results.attempts, [](const Attempt& attempt) {
+    return attempt.node == "n1" && attempt.stage == Stage::after;
+  });
+  const auto actions = run.ask();
+  EXPECT_EQ(actions.standings[1].stage, Stage::check);
+  EXPECT_THAT(actions.nodes, ElementsAre(NodeStart{.node = 1, .stage = Stage::check, .number = 2}));
+}
+
+TEST(NextTest, ANodeThatLocateNamesIsRetestedWithProvenPartners) {
+  Acceptance run(8);
+  run.on_group = [](const GroupAttempt& attempt) {
+    if (attempt.stage != Stage::fabric) return Outcomes{};
+    auto named = cause("bench.locate", "n5", Evidence::slow);
+    named.node = "n5";
+    return failed(named);
+  };
+  const auto end = run.run();
+  EXPECT_EQ(run.verdict(end, 5), NodeVerdict::rejected);
+  EXPECT_EQ(run.verdict(end, 0), NodeVerdict::accepted);
+  std::vector<std::size_t> sizes;
+  for (const auto& group : run.results.groups) {
+    if (group.stage == Stage::fabric) sizes.push_back(group.nodes.size());
+  }
+  EXPECT_THAT(sizes, ElementsAre(8, 1 + 3));
+}
+
+TEST(NextTest, BothNodesOfASlowPairAreHeld) {
+  Acceptance run(8);
+  run.on_group = [](const GroupAttempt& attempt) {
+    if (attempt.stage != Stage::fabric) return Outcomes{};
+    auto named = cause("bench.locate", "n1-n2", Evidence::pair);
+    named.node = "n1";
+    named.other = "n2";
+    return failed(named);
+  };
+  const auto end = run.run();
+  EXPECT_EQ(run.verdict(end, 1), NodeVerdict::held);
+  EXPECT_EQ(run.verdict(end, 2), NodeVerdict::held);
+  EXPECT_EQ(run.verdict(end, 3), NodeVerdict::accepted);
+}
+
+TEST(NextTest, ASingleNodeIsAcceptedWithoutGroupStages) {
+  Acceptance run(1);
+  const auto end = run.run();
+  EXPECT_EQ(run.verdict(end, 0), NodeVerdict::accepted);
+  EXPECT_THAT(run.results.groups, IsEmpty());
+}
+
+TEST(NextTest, GroupStagesWaitForNodesThatMayCome) {
+  Acceptance run(4);
+  run.reachable[3] = false;
+  const auto start = run.now;
+  const auto end = run.run();
+  ASSERT_FALSE(run.results.groups.empty());
+  EXPECT_GE(run.results.groups.front().started, start + run.order.plan.wait_s);
+  EXPECT_THAT(run.results.groups.front().nodes, SizeIs(3));
+  EXPECT_EQ(run.verdict(end, 3), NodeVerdict::pending);
+  EXPECT_FALSE(end.complete);
+
+  run.reachable[3] = true;  // it comes with another allocation
+  const auto later = run.run();
+  EXPECT_TRUE(later.complete);
+  EXPECT_EQ(run.verdict(later, 3), NodeVerdict::accepted);
+}
+
+TEST(NextTest, AWholeGroupBelowItsLimitStopsTheRun) {
+  Acceptance run(8);
+  run.on_group = [](const GroupAttempt& attempt) {
+    if (attempt.stage != Stage::whole) return Outcomes{};
+    return failed(cause("bench.job_all_reduce", "job", Evidence::slow));
+  };
+  const auto end = run.run();
+  EXPECT_FALSE(end.complete);
+  ASSERT_THAT(end.breakers, SizeIs(1));
+  EXPECT_EQ(end.breakers[0].check, "bench.job_all_reduce");
+  EXPECT_THAT(end.standings, Each(Field(&NodeStanding::verdict, NodeVerdict::held)));
+
+  run.results.decisions.push_back(
+      {.kind = DecisionKind::go_on, .check = "bench.job_all_reduce", .at = run.now});
+  EXPECT_TRUE(run.run().complete);
+}
+
+TEST(NextTest, OneFailureOfManyNodesStopsTheStage) {
+  Acceptance run(10);
+  run.on_node = [](const std::string& node, Stage stage, int) {
+    const bool hot = stage == Stage::check && (node == "n1" || node == "n2" || node == "n3");
+    return hot ? failed(kMissing) : Outcomes{};
+  };
+  const auto end = run.run();
+  ASSERT_THAT(end.breakers, SizeIs(1));
+  EXPECT_THAT(end.breakers[0].nodes, UnorderedElementsAre("n1", "n2", "n3"));
+  EXPECT_EQ(run.verdict(end, 1), NodeVerdict::held);
+  EXPECT_EQ(end.standings[1].charge, Charge::open);
+
+  run.results.decisions.push_back(
+      {.kind = DecisionKind::go_on, .check = "gpu.count", .at = run.now});
+  const auto later = run.run();
+  EXPECT_TRUE(later.complete);
+  EXPECT_EQ(run.verdict(later, 1), NodeVerdict::rejected);
+  EXPECT_EQ(run.verdict(later, 0), NodeVerdict::accepted);
+}
+
+TEST(NextTest, TwoNodesWithOneSerialAreHeld) {
+  Acceptance run(4);
+  run.on_node = [](const std::string&, Stage, int) { return Outcomes{}; };
+  run.run();
+  for (auto& attempt : run.results.attempts) {
+    if (attempt.node == "n1" || attempt.node == "n2") attempt.serials = {"same"};
+  }
+  std::erase_if(run.results.attempts,
+                [](const Attempt& attempt) { return attempt.stage == Stage::after; });
+  const auto actions = run.ask();
+  EXPECT_EQ(actions.standings[1].verdict, NodeVerdict::held);
+  EXPECT_EQ(actions.standings[2].verdict, NodeVerdict::held);
+  EXPECT_EQ(actions.standings[0].verdict, NodeVerdict::pending);
+}
+
+TEST(NextTest, ARetestBeginsAnew) {
+  Acceptance run(4);
+  run.on_node = first_fails(Stage::check, {failed(kMissing), failed(kMissing), Outcomes{}});
+  EXPECT_EQ(run.verdict(run.run(), 1), NodeVerdict::rejected);
+  run.results.decisions.push_back({.kind = DecisionKind::retest, .nodes = {"n1"}, .at = run.now});
+  const auto end = run.run();
+  EXPECT_EQ(run.verdict(end, 1), NodeVerdict::accepted);
+  EXPECT_EQ(count_of(run, "n1", Stage::check), 3);
+}
+
+TEST(NextTest, AWithdrawnNodeIsLeftAlone) {
+  Acceptance run(4);
+  run.results.decisions.push_back(
+      {.kind = DecisionKind::withdraw, .nodes = {"n1"}, .why = "sent back", .at = run.now});
+  const auto end = run.run();
+  EXPECT_EQ(run.verdict(end, 1), NodeVerdict::withdrawn);
+  EXPECT_EQ(end.standings[1].why, "sent back");
+  EXPECT_EQ(count_of(run, "n1", Stage::inventory), 0);
+  EXPECT_TRUE(end.complete);
+}
+
+TEST(NextTest, ARunningAttemptIsNotStartedAgain) {
+  Acceptance run(2);
+  run.results.attempts.push_back({.node = "n0", .number = 1, .started = run.now});
+  const auto actions = run.ask();
+  EXPECT_THAT(actions.nodes, ElementsAre(NodeStart{.node = 1}));
+  EXPECT_TRUE(actions.standings[0].running);
+}
+
+TEST(NextTest, LongSoaksAreBrokenByAllReducesOfAllNodes) {
+  Acceptance run(4);
+  run.order.plan.soak_s = 4 * 3'600;
+  run.run();
+  const auto rounds = std::ranges::count(run.results.groups, Stage::soak, &GroupAttempt::stage);
+  EXPECT_EQ(rounds, 3);
+}
+
+// Random outcomes at every stage: the run ends, each node has one verdict, none is accepted without
+// all stages, none is rejected for a single soft failure, and the order of the files is irrelevant.
+class NextOfRandomHistories : public testing::TestWithParam<unsigned> {};
+
+Outcomes random_outcome(std::mt19937& random, Stage stage) {
+  switch (std::uniform_int_distribution(0, 30)(random)) {
+    case 0:
+      return failed(kMissing);
+    case 1:
+      return stage == Stage::node ? failed(kSlow) : failed(kXid);
+    case 2:
+      return {.end = AttemptEnd::lost};
+    case 3:
+      return {.end = AttemptEnd::interrupted};
+    case 4:
+      return refused(cause("gpu.ecc", "gpu0", Evidence::uncertain, Charge::open));
+    case 5:
+      return refused(cause("bench.in_use", "gpu0", Evidence::refused, Charge::ours));
+    default:
+      return {};
+  }
+}
+
+Outcomes random_group(std::mt19937& random, const GroupAttempt& attempt) {
+  const auto pick = [&] {
+    const auto last = attempt.nodes.size() - 1;
+    return attempt.nodes[std::uniform_int_distribution<std::size_t>(0, last)(random)];
+  };
+  switch (std::uniform_int_distribution(0, 12)(random)) {
+    case 0: {
+      auto named = cause("bench.locate", "node", Evidence::slow);
+      named.node = pick();
+      return failed(named);
+    }
+    case 1:
+      return {.end = AttemptEnd::interrupted};
+    case 2:
+      return {.end = AttemptEnd::lost, .lost = {pick()}};
+    case 3:
+      return failed(cause("bench.job_all_reduce", "job", Evidence::slow));
+    default:
+      return {};
+  }
+}
+
+TEST_P(NextOfRandomHistories, EndWithOneVerdictForEachNode) {
+  std::mt19937 random(GetParam());
+  Acceptance run(6);
+  run.order.plan.breaker_nodes = 7;
+  run.on_node = [&](const std::string&, Stage stage, int) { return random_outcome(random, stage); };
+  run.on_group = [&](const GroupAttempt& attempt) { return random_group(random, attempt); };
+  const auto end = run.run();
+  ASSERT_TRUE(end.complete);
+  for (int i = 0; i < 6; ++i) {
+    const auto& standing = end.standings[static_cast<std::size_t>(i)];
+    const auto name = fmt::format("n{}", i);
+    EXPECT_TRUE(is_final(standing));
+    const bool accepted =
+        standing.verdict == NodeVerdict::accepted || standing.verdict == NodeVerdict::remarks;
+    if (accepted) {
+      for (const auto stage :
+           {Stage::inventory, Stage::check, Stage::node, Stage::soak, Stage::after}) {
+        EXPECT_GE(count_of(run, name, stage), 1);
+      }
+      EXPECT_GE(standing.soaked_s, run.order.plan.soak_s);
+    }
+    if (standing.verdict != NodeVerdict::rejected) continue;
+    std::int64_t failures = 0;
+    for (const auto& attempt : run.results.attempts) {
+      const bool bad = attempt.end == AttemptEnd::fail || attempt.end == AttemptEnd::lost;
+      failures += attempt.node == name && bad ? 1 : 0;
+    }
+    for (const auto& group : run.results.groups) {
+      failures += std::ranges::count(group.lost, name) +
+                  std::ranges::count(group.causes, name, &Cause::node);
+    }
+    EXPECT_GE(failures, 2) << standing.why;
+  }
+  auto shuffled = run;
+  std::ranges::shuffle(shuffled.results.attempts, random);
+  std::ranges::shuffle(shuffled.results.groups, random);
+  EXPECT_EQ(shuffled.ask().standings, end.standings);
+}
+
+INSTANTIATE_TEST_SUITE_P(Seeds, NextOfRandomHistories, testing::Range(0U, 400U));
+
+}  // namespace
+}  // namespace muster::accept
