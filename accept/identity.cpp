@@ -30,59 +30,17 @@ void add_remark(Attempt& attempt, Cause cause) {
 }  // namespace
 
 void Identities::compare(std::size_t node, const StepAnswer& answer, Attempt& attempt) {
-  if (attempt.stage == Stage::inventory) {
-    compare_with_order(node, answer, attempt);
-    compare_with_others(node, answer, attempt);
-    remember(node, answer);
-  } else if (attempt.stage == Stage::after) {
-    compare_with_inventory(node, answer, attempt);
-  }
+  if (attempt.stage == Stage::inventory) remember(node, answer);
+  if (attempt.stage == Stage::after) compare_with_inventory(node, answer, attempt);
 }
 
 void Identities::remember(std::size_t node, const StepAnswer& answer) {
   nodes_.at(node) = {.host = answer.host, .parts = answer.parts, .stack = answer.stack};
-  for (const auto& part : answer.parts) {
-    if (!part.serial.empty()) owners_.try_emplace(part.serial, node);
-  }
 }
 
 std::string Identities::host(std::size_t node) const {
   const auto& host = nodes_.at(node).host;
   return host.empty() ? order_->nodes.at(node).name : host;
-}
-
-void Identities::compare_with_order(std::size_t node, const StepAnswer& answer,
-                                    Attempt& attempt) const {
-  const auto& ordered = order_->nodes.at(node);
-  if (!ordered.host.empty() && ordered.host != answer.physical_host) {
-    add_failure(attempt,
-                {.check = "accept.physical_host",
-                 .device = "node",
-                 .message = fmt::format("the node is on the physical host \"{}\", ordered \"{}\"",
-                                        answer.physical_host, ordered.host),
-                 .observed = answer.physical_host,
-                 .limit = ordered.host});
-  }
-  if (ordered.serial.empty()) return;
-  if (std::ranges::count(answer.parts, ordered.serial, &Part::serial) > 0) return;
-  add_failure(attempt, {.check = "accept.serial",
-                        .device = "node",
-                        .message = fmt::format("no part has the serial {}", ordered.serial),
-                        .limit = ordered.serial});
-}
-
-void Identities::compare_with_others(std::size_t node, const StepAnswer& answer,
-                                     Attempt& attempt) const {
-  for (const auto& part : answer.parts) {
-    const auto owner = owners_.find(part.serial);
-    if (part.serial.empty() || owner == owners_.end() || owner->second == node) continue;
-    const auto& other = order_->nodes.at(owner->second).name;
-    add_failure(attempt, {.check = "accept.serial",
-                          .device = part.device,
-                          .message = fmt::format("the serial {} is also at {}", part.serial, other),
-                          .observed = part.serial,
-                          .other = other});
-  }
 }
 
 void Identities::compare_with_inventory(std::size_t node, const StepAnswer& answer,

@@ -35,12 +35,9 @@ std::string line_of(std::string_view who, Stage stage, AttemptEnd end, const std
 class Driver {
  public:
   Driver(RunFolder& folder, Fleet& fleet, const LoopHooks& hooks)
-      : folder_(folder),
-        fleet_(fleet),
-        hooks_(hooks),
-        identities_(folder.order()),
-        boots_(folder.order().nodes.size()) {
-    for (std::size_t i = 0; i < boots_.size(); ++i) places_[folder.order().nodes[i].name] = i;
+      : folder_(folder), fleet_(fleet), hooks_(hooks), identities_(folder.order()) {
+    const auto& nodes = folder.order().nodes;
+    for (std::size_t i = 0; i < nodes.size(); ++i) places_[nodes[i].name] = i;
   }
 
   [[nodiscard]] Result<LoopResult> run() {
@@ -62,24 +59,17 @@ class Driver {
   }
 
  private:
-  // Reads the identities and boots of nodes that answered before this driver.
+  // Reads the inventories of nodes that answered before this driver.
   [[nodiscard]] Result<void> recall() {
-    std::vector<const Attempt*> inventories(boots_.size());
-    std::vector<const Attempt*> newest(boots_.size());
+    std::vector<const Attempt*> newest(folder_.order().nodes.size());
     for (const auto& attempt : folder_.results().attempts) {
-      const auto node = places_.at(attempt.node);
-      const auto is_newer = [&](const Attempt* than) {
-        return than == nullptr || attempt.ended >= than->ended;
-      };
-      if (!attempt.boot_id.empty() && is_newer(newest[node])) newest[node] = &attempt;
-      if (attempt.stage == Stage::inventory && is_newer(inventories[node])) {
-        inventories[node] = &attempt;
-      }
+      if (attempt.stage != Stage::inventory || attempt.end == AttemptEnd::running) continue;
+      auto& known = newest[places_.at(attempt.node)];
+      if (known == nullptr || attempt.ended >= known->ended) known = &attempt;
     }
-    for (std::size_t i = 0; i < boots_.size(); ++i) {
-      if (newest[i] != nullptr) boots_[i] = newest[i]->boot_id;
-      if (inventories[i] == nullptr || inventories[i]->end == AttemptEnd::running) continue;
-      TRY_ASSIGN(const auto answer, folder_.answer(*inventories[i]));
+    for (std::size_t i = 0; i < newest.size(); ++i) {
+      if (newest[i] == nullptr) continue;
+      TRY_ASSIGN(const auto answer, folder_.answer(*newest[i]));
       if (answer) identities_.remember(i, *answer);
     }
     return {};
@@ -124,10 +114,8 @@ class Driver {
   [[nodiscard]] Result<void> record_node(const NodeStart& start, const EndedStep& ended) {
     auto attempt = running_attempt(start);
     if (ended.answer) {
-      auto& boot = boots_.at(start.node);
-      judge_attempt(attempt, *ended.answer, boot);
+      judge_attempt(attempt, *ended.answer, folder_.order().nodes.at(start.node));
       identities_.compare(start.node, *ended.answer, attempt);
-      if (!ended.answer->boot_id.empty()) boot = ended.answer->boot_id;
       remark_clock(attempt, *ended.answer);
     } else {
       attempt.end = ended.lost ? AttemptEnd::lost : AttemptEnd::interrupted;
@@ -198,7 +186,6 @@ class Driver {
   Fleet& fleet_;
   const LoopHooks& hooks_;
   Identities identities_;
-  std::vector<std::string> boots_;  // of each node, when it last answered
   std::map<std::string, std::size_t> places_;
   std::size_t running_ = 0;
 };
