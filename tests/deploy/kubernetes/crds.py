@@ -19,6 +19,9 @@ def structural(schema):
     if "$ref" in schema:
         return structural(schemas["definitions"][schema["$ref"].rsplit("/", 1)[1]])
     result = {key: structural(value) for key, value in schema.items()}
+    # A default refuses no object, and Kubernetes 1.20 takes none that is empty.
+    if not isinstance(result.get("default"), dict):
+        result.pop("default", None)
     if result.get("additionalProperties") is False:
         del result["additionalProperties"]
     if result.get("x-kubernetes-int-or-string"):

@@ -43,7 +43,7 @@ await() {
 
 # Ports that are free now.
 mapfile -t ports < <(python3 -c 'import socket
-free = [socket.create_server(("127.0.0.1", 0)) for _ in range(3)]
+free = [socket.create_server(("127.0.0.1", 0)) for _ in range(4)]
 for each in free: print(each.getsockname()[1])')
 etcd=http://127.0.0.1:${ports[0]} port=${ports[2]}
 
@@ -71,56 +71,84 @@ start_server() {
   fi
 }
 
-# The server's API has batch/v1beta1 in place of batch/v1 for a CronJob.
+# The server's CronJob is batch/v1beta1 and lacks two fields of Kubernetes 1.29.
 apply() {
-  sed 's|^apiVersion: batch/v1$|apiVersion: batch/v1beta1|' |
+  sed -e 's|^apiVersion: batch/v1$|apiVersion: batch/v1beta1|' \
+    -e '/^ *\(backoffLimitPerIndex: 0\|completionMode: Indexed\)$/d' |
     kubectl apply --server-side --force-conflicts --validate=false --filename - 2>&1
 }
+
+# render VALUES OPTIONS...
+render() { helm template muster "$chart" --namespace muster --values "$1" "${@:2}" 2>"$folder/helm.log" || cat "$folder/helm.log" >&2; }
 
 accepts_every_object() {
   local values output file
   python3 "$sources/tests/deploy/kubernetes/crds.py" "$sources/tests/deploy/schemas/kubernetes.json" |
     kubectl create --validate=false --filename - >"$folder/output" 2>&1 || fail "$(cat "$folder/output")"
-  kubectl wait --for condition=established --timeout=60s crd --all >/dev/null || fail "definitions"
+  await 50 kubectl wait --for condition=established --timeout=60s crd --all || fail "definitions"
   output=$(apply <"$sources/deploy/kubernetes/muster.yaml") || fail "muster.yaml: $output"
   for values in "$chart"/ci/*.yaml; do
-    output=$(helm template muster "$chart" --namespace muster --values "$values" | apply) || fail "$values: $output"
+    output=$(render "$values" | apply) || fail "$values: $output"
   done
   for file in "$sources"/deploy/kubernetes/policies/*.yaml; do
     [[ $file == */nvsentinel.yaml ]] && continue # values of a chart
     output=$(apply <"$file") || fail "$file: $output"
   done
-  # A misspelt field is refused or dropped, but a wrong type must be refused: the server does look.
-  output=$(helm template muster "$chart" --namespace muster --values "$chart/ci/jobset.yaml" |
-    sed 's/replicas: 1/replicas: one/' | apply) && fail "a JobSet of \"one\" replica is accepted"
+  # A wrong type is refused: the server does look.
+  output=$(render "$chart/ci/jobset.yaml" | sed 's/replicas: 1/replicas: one/' | apply) || true
+  [[ $output == *'replicas in body must be of type integer'* ]] || fail "a JobSet of \"one\" replica: $output"
+
+  # The page's command that adds muster to a node-problem-detector.
+  kubectl apply --validate=false --filename "$sources/tests/deploy/kubernetes/npd.yaml" >/dev/null || fail "npd.yaml"
+  (cd "$sources" && bash -c "$(sed -n '/^kubectl.* patch daemonset/,/^ /p' docs/deploy/kubernetes.md)") >/dev/null ||
+    fail "node-problem-detector.patch.yaml"
 }
 
-as_agent() { kubectl --token="$(cat "$folder/account/token")" --user=agent "$@" 2>&1; }
+# request TOKEN METHOD PATH [BODY]: prints the status of the answer.
+request() {
+  python3 - "$1" "$2" "https://127.0.0.1:$port$3" "${4:-}" "$folder/account/ca.crt" <<'END'
+import ssl, sys, urllib.error, urllib.request
+token, method, url, body, authority = sys.argv[1:]
+kind = "strategic-merge-patch+json" if method == "PATCH" else "json"
+request = urllib.request.Request(url, body.encode() or None, method=method, headers={
+    "Authorization": "Bearer " + token, "Content-Type": "application/" + kind})
+try:
+    print(urllib.request.urlopen(request, context=ssl.create_default_context(cafile=authority)).status)
+except urllib.error.HTTPError as error:
+    print(error.code)
+END
+}
 
 enforces_the_roles() {
-  local output
+  local expected method path body status event
   mkdir -p "$folder/account"
   kubectl create token muster-agent --namespace muster >"$folder/account/token" || fail "no token"
   cp "$folder/certificates/apiserver.crt" "$folder/account/ca.crt"
-  kubectl config set-credentials agent >/dev/null
   kubectl apply --validate=false --filename - >/dev/null <<<'{"apiVersion": "v1", "kind": "Node", "metadata": {"name": "gpu-0"}}'
-  as_agent patch node gpu-0 --subresource=status --patch '{}' >/dev/null || fail "may not patch nodes/status"
-  for refused in "get node gpu-0" "cordon gpu-0" "delete node gpu-0" "get nodes" "get pods --all-namespaces" \
-    "get secrets --namespace muster" "get events --namespace default"; do
-    # shellcheck disable=SC2086 # words
-    output=$(as_agent $refused)
-    [[ $output == *orbidden* ]] || fail "the agent may $refused: $output"
-  done
-  output=$(as_agent patch node gpu-0 --patch '{"metadata": {"labels": {"a": "b"}}}')
-  [[ $output == *orbidden* ]] || fail "the agent may patch nodes: $output"
-  output=$(as_agent create --validate=false --filename - <<<"$(an_event muster)")
-  [[ $output == *orbidden* ]] || fail "the agent may create events in other namespaces: $output"
-  output=$(as_agent create --validate=false --filename - <<<"$(an_event default)") || fail "may not create events: $output"
-}
-
-an_event() {
-  printf '{"apiVersion": "v1", "kind": "Event", "metadata": {"generateName": "test-", "namespace": "%s"},
-    "involvedObject": {"kind": "Pod", "name": "x", "namespace": "%s"}}' "$1" "$1"
+  event='{"apiVersion": "v1", "kind": "Event", "metadata": {"name": "x"}, "involvedObject": {"kind": "Node", "name": "x"}}'
+  while read -r expected method path body; do
+    status=$(request "$(cat "$folder/account/token")" "$method" "$path" "$body")
+    [[ $status == "$expected" ]] || fail "the agent: $method $path: $status, expected $expected"
+  done <<END
+200 PATCH /api/v1/nodes/gpu-0/status {}
+201 POST /api/v1/namespaces/default/events $event
+403 POST /api/v1/namespaces/muster/events $event
+403 PATCH /api/v1/namespaces/default/events/x {}
+403 GET /api/v1/namespaces/default/events
+403 GET /api/v1/nodes
+403 GET /api/v1/nodes/gpu-0
+403 GET /api/v1/nodes/gpu-0/status
+403 PUT /api/v1/nodes/gpu-0/status {}
+403 PATCH /api/v1/nodes/gpu-0 {"spec": {"unschedulable": true}}
+403 DELETE /api/v1/nodes/gpu-0
+403 GET /api/v1/pods
+403 GET /api/v1/namespaces/muster/secrets
+403 GET /api/v1/namespaces/muster/configmaps
+END
+  # Another account of the namespace has none of these rights.
+  kubectl create serviceaccount other --namespace muster >/dev/null
+  status=$(request "$(kubectl create token other --namespace muster)" PATCH /api/v1/nodes/gpu-0/status '{}')
+  [[ $status == 403 ]] || fail "another account may patch nodes/status: $status"
 }
 
 # condition TYPE FIELD
@@ -164,6 +192,9 @@ shows_the_verdict() {
   [[ $(condition MusterUnfit message) == *host.memory* && $(condition MusterUnfit reason) == MusterUnfit ]] ||
     fail "the message is $(condition MusterUnfit message)"
   grep -q '^muster_verdict{.*} 3$' "$folder/muster.prom" || fail "no metrics of an unfit node"
+  # The command that helm install prints shows it.
+  [[ $(bash -c "$(sed -n 's/^  \(kubectl get nodes -o custom-columns.*\)/\1/p' "$sources/docs/deploy/kubernetes.md")") == *gpu-0*True*False* ]] ||
+    fail "custom-columns"
   [[ $(condition MusterUnfit lastTransitionTime) > $since ]] || fail "lastTransitionTime does not change"
 
   profile 'host: {memory: {nonsense: 1}}'
@@ -197,7 +228,7 @@ removes_the_conditions() {
 # Two ranks with the command and the environment of the JobSet's pods meet, and agree on a result.
 ranks_meet() {
   local job rank
-  job=$(helm template muster "$chart" --namespace muster --values "$chart/ci/jobset.yaml" --set node.env=null)
+  job=$(render "$chart/ci/jobset.yaml" --set node.env=null)
   for rank in 0 1; do
     python3 -c 'import sys, yaml
 for each in yaml.safe_load_all(sys.stdin):
@@ -209,7 +240,7 @@ for each in yaml.safe_load_all(sys.stdin):
       "$rank" <<<"$job" >"$folder/env.$rank"
     sed -i "s|^MASTER_ADDR=muster-all-reduce-node-0-0.muster-all-reduce$|MASTER_ADDR=127.0.0.1|" "$folder/env.$rank"
     mapfile -t variables <"$folder/env.$rank"
-    env "${variables[@]}" MASTER_PORT="${ports[1]}1" MUSTER_HOSTNAME="node-$rank" timeout 100 "$bench" all_reduce --max 64KiB \
+    env "${variables[@]}" MASTER_PORT="${ports[3]}" MUSTER_HOSTNAME="node-$rank" timeout 100 "$bench" all_reduce --max 64KiB \
       >"$folder/rank.$rank" 2>&1 &
     ranks[rank]=$!
   done

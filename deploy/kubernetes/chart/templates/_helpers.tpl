@@ -49,9 +49,9 @@ imagePullSecrets: {{ toJson . }}
     {{- . | nindent 4 }}
     {{- end }}
   resources:
-    {{- $resources := dict .root.Values.node.gpuResource .root.Values.node.gpus }}
+    {{- $resources := dict .root.Values.node.gpuResource (toString .root.Values.node.gpus) }}
     {{- with .root.Values.node.rdmaResource }}
-    {{- $_ := set $resources . $.root.Values.node.rdmaCount }}
+    {{- $_ := set $resources . (toString $.root.Values.node.rdmaCount) }}
     {{- end }}
     requests: {{ toJson $resources }}
     limits: {{ toJson $resources }}
