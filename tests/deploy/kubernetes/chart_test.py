@@ -45,8 +45,8 @@ def run(*words):
                           env={**os.environ, "KUBECONFIG": os.devnull})
 
 
-def render(*options):
-    done = run(tools / "helm", "template", "muster", chart, "--namespace", "muster", *options)
+def render(*options, name="muster"):
+    done = run(tools / "helm", "template", name, chart, "--namespace", "muster", *options)
     expect(done.returncode == 0, f"helm template {options}: {done.stderr}")
     return done.stdout
 
@@ -174,6 +174,11 @@ def check_values():
             check_object(each, file.name)
             check_runs_once(each, file.name)
             granted.update(privileges(each))
+    # YAML reads some names as numbers or truth values.
+    for each in yaml.safe_load_all(render("--values", chart / "ci/everything.yaml", name="1")):
+        check_object(each, "a release named 1")
+        labels = each["metadata"].get("labels", {})
+        expect(all(isinstance(label, str) for label in labels.values()), f"a release named 1: {labels}")
     for path in known_values() - {"config.profile"}:
         expect(any(path == one or one.startswith(f"{path}.") for one in given), f"no file of ci/ sets {path}")
     for values in ("agent.colour=red", "job.kind=Pod", "node.gpus=0", "agent.interval=often"):

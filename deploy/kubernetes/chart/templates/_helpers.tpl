@@ -4,7 +4,7 @@
 
 {{- define "muster.selector" -}}
 app.kubernetes.io/name: muster
-app.kubernetes.io/instance: {{ .Release.Name }}
+app.kubernetes.io/instance: {{ .Release.Name | quote }}
 {{- end -}}
 
 {{- define "muster.labels" -}}
