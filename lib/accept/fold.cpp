@@ -14,6 +14,7 @@ namespace {
 
 constexpr std::int64_t kLossPause = 60;  // between attempts to reach a lost node
 constexpr std::int64_t kMaxRuns = 6;     // of a stage that fails in a different way each time
+constexpr int kMaxInterruptions = 5;  // in a row; the cause then lies in the node or in our setup
 
 std::string text_of(const Cause& cause) {
   return fmt::format("{} {}: {}", cause.check, cause.device, cause.message);
@@ -155,6 +156,16 @@ void NodeFold::refuse(const std::string& why, const std::vector<Cause>& causes, 
   settle(NodeVerdict::held, Charge::ours, why, causes);
 }
 
+// An interruption does not count as an attempt, but a step that never ends well must not be tried
+// for ever.
+void NodeFold::interrupt(const std::string& why) {
+  if (++interruptions_ < kMaxInterruptions) return;
+  settle(NodeVerdict::not_tested, Charge::open,
+         fmt::format("interrupted {} times in a row in stage {}: {}", interruptions_,
+                     to_string(standing_.stage), why),
+         {});
+}
+
 void NodeFold::soak_event(const std::vector<Cause>& causes, std::int64_t at) {
   standing_.since = at;
   const bool ours =
@@ -195,13 +206,14 @@ void NodeFold::take(const Attempt& attempt) {
   number = std::max(number, attempt.number);
   if (attempt.end == AttemptEnd::running) standing_.running = true;
   if (attempt.end == AttemptEnd::running || is_final(standing_)) return;
-  if (attempt.end == AttemptEnd::interrupted) return;
+  if (attempt.end == AttemptEnd::interrupted) return interrupt(attempt.why);
   if (attempt.end == AttemptEnd::lost) return lose(attempt.why, attempt.ended);
   if (!boot_.empty() && !attempt.boot_id.empty() && attempt.boot_id != boot_) {
     lose("it rebooted by itself", attempt.started);
     if (is_final(standing_)) return;
   }
   answered_ = true;
+  interruptions_ = 0;
   standing_.lost = false;
   standing_.why.clear();
   if (!attempt.boot_id.empty()) boot_ = attempt.boot_id;
@@ -244,10 +256,11 @@ void NodeFold::take(const GroupAttempt& attempt, const std::string& name) {
   if (std::ranges::find(attempt.lost, name) != attempt.lost.end()) {
     return lose(attempt.why, attempt.ended);
   }
-  if (attempt.stage != standing_.stage || attempt.end == AttemptEnd::interrupted ||
-      attempt.end == AttemptEnd::lost) {
-    return;
+  if (attempt.stage != standing_.stage) return;
+  if (attempt.end == AttemptEnd::interrupted || attempt.end == AttemptEnd::lost) {
+    return interrupt(attempt.why);
   }
+  interruptions_ = 0;
   if (attempt.end == AttemptEnd::refused) {
     return refuse(attempt.why, attempt.causes, attempt.ended);
   }

@@ -64,6 +64,7 @@ class NodeFold {
   void begin(Stage stage, std::int64_t at);
   void advance(std::int64_t at);
   void lose(const std::string& why, std::int64_t at);
+  void interrupt(const std::string& why);
   void soak(const Attempt& attempt);
   void soak_event(const std::vector<Cause>& causes, std::int64_t at);
   void judge(const std::vector<Cause>& causes, std::int64_t at);
@@ -89,6 +90,7 @@ class NodeFold {
   std::int64_t runs_ = 0, uncertain_ = 0, whole_fails_ = 0, slice_ended_ = 0;
   // Since the last retest.
   std::int64_t losses_ = 0, events_ = 0, rounds_ = 0, not_before_ = 0;
+  int interruptions_ = 0;  // in a row
   bool answered_ = false, located_again_ = false;
   std::string boot_;
 };

@@ -156,6 +156,20 @@ TEST(NextTest, AnInterruptedSliceOnlyRepeats) {
   EXPECT_EQ(count_of(run, "n1", Stage::soak), 4);
 }
 
+TEST(NextTest, AStepThatIsAlwaysInterruptedIsGivenUp) {
+  Acceptance run(4);
+  run.on_node = first_fails(Stage::node, {{.end = AttemptEnd::interrupted}});
+  const auto end = run.run();
+  EXPECT_EQ(run.verdict(end, 1), NodeVerdict::not_tested);
+  EXPECT_EQ(count_of(run, "n1", Stage::node), 5);
+
+  Acceptance group(4);
+  group.on_group = [](const GroupAttempt&) { return Outcomes{.end = AttemptEnd::interrupted}; };
+  const auto none = group.run();
+  EXPECT_TRUE(none.complete);
+  EXPECT_EQ(group.verdict(none, 0), NodeVerdict::not_tested);
+}
+
 TEST(NextTest, ALostNodeIsCheckedAgainAndRejectedTheSecondTime) {
   Acceptance run(4);
   run.on_node = first_fails(Stage::soak, {Outcomes{}, {.end = AttemptEnd::lost}, Outcomes{}});
