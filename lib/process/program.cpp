@@ -90,25 +90,33 @@ pid_t fork_quietly(const Start& start) {
   return pid;
 }
 
-// The output of a program at one of its pipes.
-struct OutputStream {
-  Descriptor end;
-  std::string received{};
-
-  // Reads what has arrived, up to a little more than `most`.
-  void receive(std::size_t most) {
-    if (!end.is_open() || received.size() > most) return;
-    const int code = read_all(end.get(), received, most);
-    if (code != EAGAIN && received.size() <= most) end = Descriptor();
-  }
-};
+}  // namespace
 
 class RunningProgram {
  public:
-  RunningProgram(pid_t pid, Descriptor out, Descriptor err, Descriptor failure)
+  // The output of a program at one of its pipes.
+  struct OutputStream {
+    Descriptor end;
+    std::string received{};
+
+    // Reads what has arrived, up to a little more than `most`.
+    void receive(std::size_t most) {
+      if (!end.is_open() || received.size() > most) return;
+      const int code = read_all(end.get(), received, most);
+      if (code != EAGAIN && received.size() <= most) end = Descriptor();
+    }
+  };
+
+  using OutputStreams = std::array<OutputStream, 3>;
+
+  RunningProgram(pid_t pid, const Execution& execution, OutputStreams streams, Descriptor input)
       : pid_(pid),
-        streams_{OutputStream{std::move(out)}, OutputStream{std::move(err)},
-                 OutputStream{std::move(failure)}} {}
+        path_(execution.program),
+        limit_(execution.limit),
+        deadline_(limit_.deadline()),
+        most_(execution.most_output),
+        streams_(std::move(streams)),
+        input_(std::move(input)) {}
 
   RunningProgram(const RunningProgram&) = delete;
   RunningProgram& operator=(const RunningProgram&) = delete;
@@ -121,21 +129,46 @@ class RunningProgram {
     static_cast<void>(reap(pid_, kKillTime));
   }
 
-  // Reads until the program has ended; false at `deadline` or if a stream has more than `most`.
-  bool follow(Clock::time_point deadline, std::size_t most) {
-    for (;;) {
-      const bool ended = has_ended();
-      if (ended) ::kill(-pid_, SIGKILL);  // its own children could write forever
-      for (auto& stream : streams_) stream.receive(most);
-      if (ended) return true;
-      if (Clock::now() >= deadline || exceeds(most)) return false;
-      wait(deadline);
+  // Reads what has arrived. Returns the result once the program has ended, at its deadline, or if
+  // a stream has too much.
+  [[nodiscard]] std::optional<Result<Ended>> look() {
+    const bool ended = has_ended();
+    if (ended) ::kill(-pid_, SIGKILL);  // its own children could write forever
+    for (auto& stream : streams_) stream.receive(most_);
+    if (!ended && Clock::now() < deadline_ && !exceeds()) return std::nullopt;
+    const auto name = path_.filename().string();
+    if (const auto code = failure()) {
+      auto error = os_error("run", path_.string(), *code);
+      error.value().missing = *code == ENOENT;
+      return error;
+    }
+    if (exceeds()) return make_error(fmt::format("{} wrote more than {} bytes", name, most_));
+    if (ended) return result();
+    return make_error(fmt::format("{} did not answer within {}", name, limit_.allowed()));
+  }
+
+  // Adds what wait_readable() should look at. A program that has closed its streams will soon exit.
+  void add_descriptors(std::vector<int>& open) const {
+    for (const auto& stream : streams_) {
+      if (stream.end.is_open()) open.push_back(stream.end.get());
     }
   }
 
-  [[nodiscard]] bool exceeds(std::size_t most) const {
+  [[nodiscard]] Clock::time_point deadline() const { return deadline_; }
+
+  void stop(Clock::time_point deadline) {
+    deadline_ = std::min(deadline_, deadline);
+    if (input_.is_open()) {
+      input_ = Descriptor();
+    } else {
+      ::kill(-pid_, SIGTERM);
+    }
+  }
+
+ private:
+  [[nodiscard]] bool exceeds() const {
     return std::any_of(streams_.begin(), streams_.end(),
-                       [&](const OutputStream& stream) { return stream.received.size() > most; });
+                       [&](const OutputStream& stream) { return stream.received.size() > most_; });
   }
 
   // The errno of a program that could not be executed.
@@ -147,14 +180,13 @@ class RunningProgram {
   }
 
   // To be called after the program has ended.
-  Ended result() {
+  [[nodiscard]] Ended result() {
     const int status = *reap(std::exchange(pid_, -1));
     return {.status = exit_status(status),
             .out = std::move(streams_[0].received),
             .err = std::move(streams_[1].received)};
   }
 
- private:
   // Leaves a zombie, so that its number and its group's are not reused.
   [[nodiscard]] bool has_ended() const {
     siginfo_t info = {};
@@ -162,19 +194,16 @@ class RunningProgram {
     return code == 0 && info.si_pid == pid_;
   }
 
-  void wait(Clock::time_point deadline) const {
-    std::vector<int> open;
-    for (const auto& stream : streams_) {
-      if (stream.end.is_open()) open.push_back(stream.end.get());
-    }
-    // A program that has closed its streams will soon exit.
-    const auto interval = open.empty() ? milliseconds{1} : kPollInterval;
-    static_cast<void>(wait_readable(open, std::min(deadline, Clock::now() + interval)));
-  }
-
   pid_t pid_;
-  std::array<OutputStream, 3> streams_;
+  std::filesystem::path path_;
+  TimeLimit limit_;
+  Clock::time_point deadline_;
+  std::size_t most_;
+  OutputStreams streams_;
+  Descriptor input_;  // the end that the program reads from; closed if none is held
 };
+
+namespace {
 
 std::vector<std::string> assignments_of(const std::map<std::string, std::string>& environment) {
   std::vector<std::string> made;
@@ -195,50 +224,97 @@ std::vector<std::string> words_of(const Execution& execution) {
   return words;
 }
 
-}  // namespace
+// The standard input of a program, and the end of a held one.
+Result<Pipe> input_of(const Execution& execution) {
+  if (execution.hold_input) {
+    TRY_ASSIGN(auto pipe, make_pipe());
+    ::fcntl(pipe.read.get(), F_SETFL, 0);
+    return pipe;
+  }
+  if (execution.input.empty()) return Pipe{};
+  TRY_ASSIGN(auto file, make_memory_file(execution.input));
+  return Pipe{.read = std::move(file), .write = Descriptor()};
+}
 
-Result<Ended> run_program(const Execution& execution) {
+Result<std::unique_ptr<RunningProgram>> start_program(const Execution& execution) {
   const std::string path = execution.program.string();
-  const std::string name = execution.program.filename().string();
   const Pointers arguments(words_of(execution));
   const Pointers environment(assignments_of(execution.environment));
   if (has_nul(words_of(execution)) || has_nul(assignments_of(execution.environment))) {
     return make_error(fmt::format("run {}: an argument has a zero byte", path));
   }
   if (Clock::now() >= execution.limit.deadline()) {
-    return make_error(fmt::format("{} was not started: no time is left", name));
+    return make_error(
+        fmt::format("{} was not started: no time is left", execution.program.filename().string()));
   }
   auto out = make_pipe();
   auto err = make_pipe();
   auto failure = make_pipe();
-  for (const auto* pipe : {&out, &err, &failure}) {
+  auto input = input_of(execution);
+  for (const auto* pipe : {&out, &err, &failure, &input}) {
     if (!*pipe) return make_error(fmt::format("run {}: {}", path, pipe->error().message));
   }
-  const auto input = execution.input.empty() ? Descriptor() : make_memory_file(execution.input);
-  if (!input) return make_error(fmt::format("run {}: {}", path, input.error().message));
   const pid_t pid = fork_quietly({.program = path.c_str(),
                                   .arguments = arguments.get(),
                                   .environment = environment.get(),
-                                  .in = input->get(),
+                                  .in = input->read.get(),
                                   .out = out->write.get(),
                                   .err = err->write.get(),
                                   .failure = failure->write.get()});
   if (pid < 0) return os_error("run", path, errno);
   ::setpgid(pid, pid);  // the child also does this; the second call has no effect
-  for (auto* pipe : {&out, &err, &failure}) (*pipe)->write = Descriptor();
+  return std::make_unique<RunningProgram>(
+      pid, execution,
+      RunningProgram::OutputStreams{
+          {{std::move(out->read)}, {std::move(err->read)}, {std::move(failure->read)}}},
+      std::move(input->write));
+}
 
-  RunningProgram running(pid, std::move(out->read), std::move(err->read), std::move(failure->read));
-  const bool ended = running.follow(execution.limit.deadline(), execution.most_output);
-  if (const auto code = running.failure()) {
-    auto error = os_error("run", path, *code);
-    error.value().missing = *code == ENOENT;
-    return error;
+}  // namespace
+
+Result<Ended> run_program(const Execution& execution) {
+  TRY_ASSIGN(const auto running, start_program(execution));
+  for (;;) {
+    if (auto result = running->look()) return *std::move(result);
+    std::vector<int> open;
+    running->add_descriptors(open);
+    const auto interval = open.empty() ? milliseconds{1} : kPollInterval;
+    static_cast<void>(wait_readable(open, std::min(running->deadline(), Clock::now() + interval)));
   }
-  if (running.exceeds(execution.most_output)) {
-    return make_error(fmt::format("{} wrote more than {} bytes", name, execution.most_output));
+}
+
+RunningPrograms::RunningPrograms() = default;
+
+RunningPrograms::~RunningPrograms() = default;
+
+Result<void> RunningPrograms::start(std::size_t key, const Execution& execution) {
+  TRY_ASSIGN(running_[key], start_program(execution));
+  return {};
+}
+
+std::vector<std::pair<std::size_t, Result<Ended>>> RunningPrograms::wait(Clock::time_point until,
+                                                                         int wake) {
+  // Programs that have closed their streams are looked at this often.
+  constexpr milliseconds kInterval{100};
+  std::vector<std::pair<std::size_t, Result<Ended>>> ended;
+  for (;;) {
+    std::vector<int> open{wake};
+    for (auto each = running_.begin(); each != running_.end();) {
+      if (auto result = each->second->look()) {
+        ended.emplace_back(each->first, *std::move(result));
+        each = running_.erase(each);
+      } else {
+        (each++)->second->add_descriptors(open);
+      }
+    }
+    if (!ended.empty() || Clock::now() >= until) return ended;
+    const auto ready = wait_readable(open, std::min(until, Clock::now() + kInterval));
+    if (ready.front()) return ended;
   }
-  if (ended) return running.result();
-  return make_error(fmt::format("{} did not answer within {}", name, execution.limit.allowed()));
+}
+
+void RunningPrograms::stop(Clock::time_point deadline) {
+  for (auto& [key, running] : running_) running->stop(deadline);
 }
 
 std::string last_line(std::string_view output) {

@@ -5,8 +5,10 @@
 #include <cstddef>
 #include <filesystem>
 #include <map>
+#include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "lib/base/result.hpp"
@@ -21,6 +23,7 @@ struct Execution {
   TimeLimit limit;
   std::size_t most_output = 16UL * 1024 * 1024;  // of each stream; more is an error
   std::string input = {};                        // its standard input; empty: /dev/null
+  bool hold_input = false;  // instead, a pipe that stays open until RunningPrograms::stop()
 };
 
 struct Ended {
@@ -31,6 +34,33 @@ struct Ended {
 // Kills the process group at the deadline and returns an error such as "sinfo did not answer within
 // 8 s"; does not wait for processes that cannot be killed. The program dies with this process.
 [[nodiscard]] Result<Ended> run_program(const Execution& execution);
+
+class RunningProgram;
+
+// Programs that run at the same time.
+class RunningPrograms {
+ public:
+  RunningPrograms();
+  RunningPrograms(const RunningPrograms&) = delete;
+  RunningPrograms& operator=(const RunningPrograms&) = delete;
+  // Kills the programs.
+  ~RunningPrograms();
+
+  // `key` identifies the program in wait().
+  [[nodiscard]] Result<void> start(std::size_t key, const Execution& execution);
+
+  [[nodiscard]] std::size_t size() const { return running_.size(); }
+
+  // Waits until programs have ended or missed their deadlines, until `until`, or until the
+  // descriptor `wake` is readable. Each result is as that of run_program().
+  [[nodiscard]] std::vector<std::pair<std::size_t, Result<Ended>>> wait(Clock::time_point until,
+                                                                        int wake = -1);
+  // Asks all to end: closes a held input, else sends SIGTERM. Kills them at `deadline`.
+  void stop(Clock::time_point deadline);
+
+ private:
+  std::map<std::size_t, std::unique_ptr<RunningProgram>> running_;
+};
 
 // Returns the last line that is not blank, usually the error of a failed program, made printable
 // and cut to a bounded length. Empty if there is none.

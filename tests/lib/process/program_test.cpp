@@ -271,5 +271,46 @@ TEST(RunProgramTest, RefusesAnArgumentWithAZeroByte) {
   EXPECT_EQ(ended.error().message, "run /bin/sh: an argument has a zero byte");
 }
 
+TEST(RunningProgramsTest, ReturnsEachWhenItEnds) {
+  RunningPrograms running;
+  ASSERT_TRUE(running.start(7, shell("sleep 0.3; echo late")));
+  ASSERT_TRUE(running.start(8, shell("echo soon; exit 3")));
+  const auto first = running.wait(Clock::now() + 20s);
+  ASSERT_EQ(first.size(), 1U);
+  EXPECT_EQ(first[0].first, 8U);
+  EXPECT_EQ(first[0].second->status, 3);
+  const auto second = running.wait(Clock::now() + 20s);
+  ASSERT_EQ(second.size(), 1U);
+  EXPECT_EQ(second[0].second->out, "late\n");
+  EXPECT_EQ(running.size(), 0U);
+}
+
+TEST(RunningProgramsTest, KeepsTheDeadlineOfEach) {
+  RunningPrograms running;
+  ASSERT_TRUE(running.start(1, shell("sleep 100", 200ms)));
+  EXPECT_TRUE(running.wait(Clock::now()).empty());
+  const auto ended = running.wait(Clock::now() + 20s);
+  ASSERT_EQ(ended.size(), 1U);
+  EXPECT_EQ(ended[0].second.error().message, "sh did not answer within 0.2 s");
+}
+
+TEST(RunningProgramsTest, StopsByTheInputOrASignal) {
+  RunningPrograms running;
+  auto reads = shell("cat; echo end");
+  reads.hold_input = true;
+  ASSERT_TRUE(running.start(1, reads));
+  ASSERT_TRUE(running.start(2, shell("exec sleep 100")));
+  ASSERT_TRUE(running.start(3, shell("trap '' TERM; while :; do sleep 1; done")));
+  EXPECT_TRUE(running.wait(Clock::now() + 300ms).empty());
+  running.stop(Clock::now() + 2s);
+  std::map<std::size_t, Result<Ended>> ended;
+  while (running.size() > 0) {
+    for (auto& [key, result] : running.wait(Clock::now() + 20s)) ended.emplace(key, result);
+  }
+  EXPECT_EQ(ended.at(1)->out, "end\n");
+  EXPECT_EQ(ended.at(2)->status, 128 + SIGTERM);
+  EXPECT_FALSE(ended.at(3));
+}
+
 }  // namespace
 }  // namespace muster
