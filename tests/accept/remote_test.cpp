@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "accept/remote.hpp"
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include <string>
+
+#include "accept/frame.hpp"
+#include "accept/run_folder.hpp"
+#include "lib/base/json_write.hpp"
+#include "lib/command/version.hpp"
+#include "tests/support/temp_dir.hpp"
+
+namespace muster::accept {
+namespace {
+
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+TEST(NodeCommandTest, QuotesForTheShellOfSsh) {
+  const auto words = node_command("ssh", "gpu-1", {"/opt/my muster", "it's"});
+  EXPECT_EQ(words.front(), "ssh");
+  EXPECT_THAT(words, Contains("BatchMode=yes"));
+  EXPECT_EQ(words.at(words.size() - 2), "gpu-1");
+  EXPECT_EQ(words.at(words.size() - 3), "--");
+  EXPECT_EQ(words.back(), R"('/opt/my muster' 'it'\''s')");
+}
+
+TEST(NodeCommandTest, PassesAProgramTheNodeAndTheWords) {
+  EXPECT_THAT(node_command("./reach", "gpu-1", {"a b", "c"}),
+              ElementsAre("./reach", "gpu-1", "a b", "c"));
+  EXPECT_THAT(node_command("local", "gpu-1", {"a"}), ElementsAre("a"));
+  EXPECT_THAT(node_command("slurm", "gpu-1", {"a"}), Contains("--nodelist=gpu-1"));
+}
+
+TEST(GroupCommandTest, StartsTheProcessesOfEachNode) {
+  const auto slurm = group_command("slurm", {"n1", "n2", "n4"}, 8, "", {"bench"});
+  EXPECT_THAT(slurm, Contains("--nodelist=n[1-2,4]"));
+  EXPECT_THAT(slurm, Contains("--ntasks-per-node=8"));
+  const auto mpi = group_command("ssh", {"n1", "n2"}, 8, "hosts", {"bench"});
+  EXPECT_EQ(mpi.front(), "mpirun");
+  EXPECT_THAT(mpi, Contains("16"));
+  EXPECT_THAT(mpi, Contains("ppr:8:node"));
+}
+
+TEST(UnansweredTest, TellsLostFromRefusedAndInterrupted) {
+  const auto kind = [](int status, std::string_view errors) {
+    return unanswered(status, errors, "no answer").kind;
+  };
+  using Kind = Unanswered::Kind;
+  EXPECT_EQ(kind(255, "ssh: connect to host n1 port 22: Connection refused"), Kind::lost);
+  EXPECT_EQ(kind(255, "Timeout, server n1 not responding."), Kind::lost);
+  EXPECT_EQ(kind(255, "me@n1: Permission denied (publickey)."), Kind::refused);
+  EXPECT_EQ(kind(255, "ssh: Could not resolve hostname n1: Name or service not known"),
+            Kind::refused);
+  EXPECT_EQ(kind(127, "sh: 1: muster: not found"), Kind::refused);
+  EXPECT_EQ(kind(137, ""), Kind::interrupted);
+  EXPECT_EQ(unanswered(1, "", "cut off").why, "cut off");
+}
+
+// A program that reaches nodes, as a script of a shell: $1 is the node.
+class ProgramFleetTest : public ::testing::Test {
+ protected:
+  [[nodiscard]] EndedStep run(const std::string& script, std::int64_t wait = 20) const {
+    temp_.write("reach", fmt::format("#!/bin/sh\n{}\n", script));
+    ::chmod(program().c_str(), 0755);
+    auto fleet = make_remote_fleet(order_, {.by = program(),
+                                            .muster = "/usr/bin/muster",
+                                            .folder = temp_.path(),
+                                            .variables = {{"PATH", "/usr/bin:/bin"}},
+                                            .gpus = [](std::size_t) { return std::size_t{8}; }});
+    EXPECT_TRUE(fleet);
+    (*fleet)->start(NodeStart{.node = 0, .stage = Stage::check, .number = 1});
+    const auto ended = (*fleet)->wait((*fleet)->now() + wait);
+    return ended.empty() ? EndedStep{.why = "nothing ended"} : ended.front();
+  }
+
+  [[nodiscard]] std::string program() const { return (temp_.path() / "reach").string(); }
+
+  [[nodiscard]] static std::string framed(const std::string& version) {
+    return frame("n1", to_json_line(StepAnswer{.host = "one", .muster = version}));
+  }
+
+  TempDir temp_{"/tmp"};
+  Order order_ = make_order(Plan{}, {{.name = "n1"}});
+};
+
+TEST_F(ProgramFleetTest, ReturnsTheAnswerBehindAGreeting) {
+  const auto ended =
+      run(fmt::format("echo Welcome to $1; echo '{}'", framed(std::string(kVersion))));
+  ASSERT_TRUE(ended.answer) << ended.why;
+  EXPECT_EQ(ended.answer->host, "one");
+  EXPECT_EQ(ended.answer->refused, "");
+}
+
+TEST_F(ProgramFleetTest, RefusesAnotherVersion) {
+  const auto ended = run(fmt::format("echo '{}'", framed("9.9")));
+  ASSERT_TRUE(ended.answer);
+  EXPECT_THAT(ended.answer->refused, HasSubstr("the node has muster 9.9"));
+}
+
+TEST_F(ProgramFleetTest, InterruptsAStepWhoseAnswerIsCut) {
+  const auto line = framed(std::string(kVersion));
+  const auto ended = run(fmt::format("echo '{}'", line.substr(0, line.size() / 2)));
+  EXPECT_FALSE(ended.answer);
+  EXPECT_FALSE(ended.lost);
+  EXPECT_THAT(ended.why, HasSubstr("cut off"));
+}
+
+TEST_F(ProgramFleetTest, LosesANodeThatDoesNotAnswer) {
+  const auto ended = run("echo 'connect to host n1: No route to host' >&2; exit 255");
+  EXPECT_TRUE(ended.lost);
+  EXPECT_THAT(ended.why, HasSubstr("No route to host"));
+}
+
+TEST_F(ProgramFleetTest, HoldsANodeWithoutMuster) {
+  const auto ended = run("echo 'sh: muster: not found' >&2; exit 127");
+  ASSERT_TRUE(ended.answer);
+  EXPECT_THAT(ended.answer->refused, HasSubstr("muster: not found"));
+}
+
+TEST_F(ProgramFleetTest, EndsWaitingSteps) {
+  auto fleet = make_remote_fleet(order_, {.by = "/bin/cat", .muster = "/x", .variables = {}});
+  ASSERT_TRUE(fleet);
+  (*fleet)->start(NodeStart{.node = 0, .stage = Stage::check, .number = 1});
+  (*fleet)->stop();
+  const auto ended = (*fleet)->wait((*fleet)->now() + 20);
+  ASSERT_EQ(ended.size(), 1U);
+  EXPECT_EQ(ended[0].why, "the run was stopped");
+  EXPECT_FALSE(ended[0].lost);
+}
+
+TEST(RemoteFleetTest, RefusesWaysThatCannotWork) {
+  const auto order = make_order(Plan{}, {{.name = "n1"}, {.name = "n2"}});
+  EXPECT_THAT(make_remote_fleet(order, {.by = "slurm"}).error().message,
+              HasSubstr("works in an allocation"));
+  EXPECT_THAT(make_remote_fleet(order, {.by = "local"}).error().message,
+              HasSubstr("only this machine"));
+  EXPECT_THAT(make_remote_fleet(order, {.by = "/no/such"}).error().message,
+              HasSubstr("not a program"));
+}
+
+}  // namespace
+}  // namespace muster::accept
