@@ -3,7 +3,6 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <linux/capability.h>
 #include <sys/resource.h>
 #include <sys/statvfs.h>
 
@@ -14,6 +13,7 @@
 #include "lib/base/text.hpp"
 #include "lib/probes/verbs/library.hpp"
 
+#include "lib/probes/attributes.hpp"
 namespace muster::bench {
 namespace {
 
@@ -27,19 +27,6 @@ Result<std::vector<std::string>> listed_hcas() {
   std::vector<std::string> names;
   for (int at = 0; list && at < count; ++at) names.emplace_back(library.name(list.get()[at]));
   return names;
-}
-
-// The line "CapEff:\t00000000a80425fb" of /proc/self/status.
-bool has_ipc_lock(const Root& root) {
-  constexpr std::string_view kEffective = "CapEff:";
-  const auto status = root.read("/proc/self/status");
-  if (!status) return false;
-  for (const auto line : split_lines(*status)) {
-    if (!line.starts_with(kEffective)) continue;
-    const auto bits = parse_hex(trim(line.substr(kEffective.size())));
-    return bits && (*bits >> unsigned{CAP_IPC_LOCK} & 1U) != 0;
-  }
-  return false;
 }
 
 // "mlx5_ib0", "mlx5_ib0 and 7 more"

@@ -378,7 +378,8 @@ constinit const Check host_limits::check{
         "Reads the resource limits of the process that starts jobs (slurmd), which jobs inherit. "
         "RDMA registers memory by locking it: with a limit, InfiniBand programs fail to start or "
         "fall back to TCP. Programs with many ranks or data files run out of open files. If no "
-        "such process runs, muster's own limits are judged, and only warn.",
+        "such process runs, muster's own limits are judged, and only warn; its capability IPC_LOCK "
+        "lifts the limit of locked memory.",
     .fix =
         "For jobs of Slurm set LimitMEMLOCK=infinity and LimitNOFILE= in slurmd's unit (systemctl "
         "edit slurmd) and restart slurmd; for logins set memlock and nofile in "

@@ -2,6 +2,7 @@
 #include "lib/probes/attributes.hpp"
 
 #include <fcntl.h>
+#include <linux/capability.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -69,6 +70,19 @@ Result<struct stat> read_status(const Root& root, std::string_view path, int fla
   return root.open(path, O_PATH | flags).and_then([&](const Descriptor& opened) {
     return status_of(opened, path);
   });
+}
+
+// The line "CapEff:\t00000000a80425fb" of /proc/self/status.
+bool has_ipc_lock(const Root& root) {
+  constexpr std::string_view kEffective = "CapEff:";
+  const auto status = root.read("/proc/self/status");
+  if (!status) return false;
+  for (const auto line : split_lines(*status)) {
+    if (!line.starts_with(kEffective)) continue;
+    const auto bits = parse_hex(trim(line.substr(kEffective.size())));
+    return bits && (*bits >> unsigned{CAP_IPC_LOCK} & 1U) != 0;
+  }
+  return false;
 }
 
 Result<double> read_uptime(const Root& root) {

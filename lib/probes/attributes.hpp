@@ -74,6 +74,9 @@ template <class Parse>
 [[nodiscard]] Result<struct stat> read_status(const Root& root, std::string_view path,
                                               int flags = 0);
 
+// Whether this process may lock memory without a limit.
+[[nodiscard]] bool has_ipc_lock(const Root& root);
+
 // Seconds since the node was started.
 [[nodiscard]] Result<double> read_uptime(const Root& root);
 

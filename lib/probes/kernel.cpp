@@ -134,6 +134,8 @@ Limits read_limits(const Root& root) {
     return limits;
   }
   limits.memlock_bytes = soft_limit(*text, "Max locked memory", path);
+  // slurmd may have the capability too, but the jobs that it starts as their users do not.
+  if (!starter && has_ipc_lock(root)) limits.memlock_bytes = std::string("unlimited");
   limits.open_files = soft_limit(*text, "Max open files", path);
   return limits;
 }

@@ -2,10 +2,12 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 
 #include <string>
 #include <vector>
 
+#include "lib/probes/attributes.hpp"
 #include "lib/probes/probes.hpp"
 #include "tests/support/temp_dir.hpp"
 
@@ -137,6 +139,27 @@ TEST_F(KernelTest, TheHostHasAClockAndLimits) {
   const auto kernel = *probe_kernel(Root(), {});
   EXPECT_TRUE(kernel.clock.known()) << kernel.clock.why();
   EXPECT_TRUE(kernel.limits.memlock_bytes.known()) << kernel.limits.memlock_bytes.why();
+}
+
+TEST_F(KernelTest, ReadsTheCapabilityToLockMemory) {
+  const auto has = [&](std::string_view bits) {
+    dir_.write("proc/self/status", fmt::format("Name:\tmuster\nCapEff:\t{}\n", bits));
+    return has_ipc_lock(*Root::below(dir_.path()));
+  };
+  EXPECT_TRUE(has("000001ffffffffff"));
+  EXPECT_FALSE(has("00000000a80425fb"));
+  EXPECT_FALSE(has("none"));
+}
+
+TEST_F(KernelTest, TheCapabilityLiftsItsOwnLimitOfLockedMemory) {
+  rlimit before{};
+  ASSERT_EQ(::getrlimit(RLIMIT_MEMLOCK, &before), 0);
+  const rlimit low{.rlim_cur = 4096, .rlim_max = before.rlim_max};
+  ASSERT_EQ(::setrlimit(RLIMIT_MEMLOCK, &low), 0);
+  const auto limits = probe_kernel(Root(), {})->limits;
+  ASSERT_EQ(::setrlimit(RLIMIT_MEMLOCK, &before), 0);
+  if (limits.process != kOwnLimits) GTEST_SKIP() << limits.process << " runs here";
+  EXPECT_EQ(limits.memlock_bytes, text_fact(has_ipc_lock(Root()) ? "unlimited" : "4096"));
 }
 
 TEST_F(KernelTest, TheClockOfAForeignRootIsAbsent) { EXPECT_TRUE(probe().clock.is_absent()); }
