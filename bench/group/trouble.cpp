@@ -124,7 +124,8 @@ Trouble trouble_of(const GivingUp& reason, const Phase& phase) {
   return {.kind = reason.stopped ? Trouble::Kind::stopped : Trouble::Kind::given_up,
           .phase = phase,
           .what = reason.why,
-          .broken = reason.broken};
+          .broken = reason.broken,
+          .explained = reason.explained};
 }
 
 std::string to_text(const Trouble& trouble) { return to_json_line(trouble); }

@@ -57,6 +57,7 @@ struct Trouble {
   // This process itself found that rank 0 is gone or silent, so rank 0 reports nothing.
   bool without_rank_0 = false;
   MUSTER_REQUIRED(bool, broken, "the rank that gave up has a broken device") = false;
+  MUSTER_REQUIRED(bool, explained, "by a setting, and not by its node") = false;
 };
 
 inline constexpr std::array<std::string_view, 5> kTroubleWords{"absent", "lost", "late", "given_up",
@@ -67,8 +68,9 @@ constexpr const auto& json_words(Trouble::Kind /*type*/) { return kTroubleWords;
 // Why a rank ends the run.
 struct GivingUp {
   std::string why;
-  bool stopped = false;  // by a signal, which is not evidence against its node
-  bool broken = false;   // a device reports to be broken
+  bool stopped = false;    // by a signal, which is not evidence against its node
+  bool broken = false;     // a device reports to be broken
+  bool explained = false;  // by a setting of its container or its environment
 };
 
 // The trouble of a rank that ends the run in this phase, without its number.

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "bench/locate/rounds.hpp"
+#include "bench/run/access.hpp"
 #include "bench/run/bench_run.hpp"
 #include "bench/run/meeting.hpp"
 #include "bench/run/operations.hpp"
@@ -164,17 +165,22 @@ RankResult Job::failure(std::string_view why) const {
   return {.finished = false, .trouble = fmt::format("{}: {}", self_.name(), why)};
 }
 
-// An error is a result: the search is for nodes that cannot finish.
-RankResult Job::run_backend(Backend& backend, int repeats) {
+// An error is a result: the search is for nodes that cannot finish. It ends the search if a
+// setting explains it.
+Result<RankResult> Job::run_backend(Backend& backend, int repeats) {
   constexpr int kWarmUp = 2;
   const Pace pace{.warm_up = kWarmUp, .iterations = repeats * command_.per_repeat};
   progress_->reset();
   const OperationWatchdog watchdog(backend, *progress_,
                                    to_duration(self_.command.operation_deadline));
-  auto batch = verified_batch(backend, operation_, pace, *progress_);
-  if (batch) return {.batch = *std::move(batch)};
+  auto batch = backend.reserve(operation_).and_then([&] {
+    return verified_batch(backend, operation_, pace, *progress_);
+  });
+  if (batch) return RankResult{.batch = *std::move(batch)};
+  const auto& error = batch.error();
+  if (!error.broken && !explain_failure(self_, error).empty()) return tl::unexpected(error);
   return failure(watchdog.has_aborted() ? "did not finish an operation within its deadline"
-                                        : batch.error().message);
+                                        : error.message);
 }
 
 Result<std::vector<std::string>> Job::take(const JobStep& step) {
@@ -219,8 +225,7 @@ Result<std::vector<std::string>> Job::take_measurement(const JobStep& step) {
   TRY_ASSIGN(auto* const backend, begin_operation(step));
   RankResult result;
   if (backend != nullptr) {
-    const auto reserved = backend->reserve(operation_);
-    result = reserved ? run_backend(*backend, step.repeats) : failure(reserved.error().message);
+    TRY_ASSIGN(result, run_backend(*backend, step.repeats));
   }
   end_operation();
   return self_.membership.group->gather(to_message(result));

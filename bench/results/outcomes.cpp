@@ -246,8 +246,9 @@ std::vector<Finding> judge_data(const std::vector<Row>& rows, const std::vector<
 
 Outcome outcome_of(const Trouble& trouble) {
   if (trouble.kind == Trouble::Kind::stopped || before_meeting(trouble)) return Outcome::unknown;
-  const bool tried = trouble.kind != Trouble::Kind::given_up || trouble.phase.part == Part::running;
-  return tried || trouble.broken ? Outcome::fail : Outcome::unknown;
+  if (trouble.kind != Trouble::Kind::given_up || trouble.broken) return Outcome::fail;
+  const bool tried = trouble.phase.part == Part::running;
+  return tried && !trouble.explained ? Outcome::fail : Outcome::unknown;
 }
 
 Finding judge_completion(const Trouble& trouble, const std::vector<Member>& members) {

@@ -20,7 +20,8 @@ namespace muster::bench {
                                               const std::vector<Member>& members);
 
 // Returns fail; but unknown if a signal ended the run, if the ranks did not meet, or if a rank gave
-// up before the first operation for another reason than its GPU, such as a missing library.
+// up for another reason than its GPU before the first operation, as without a library, or because
+// of its settings.
 [[nodiscard]] Outcome outcome_of(const Trouble& trouble);
 
 // bench.completion. `members`: of the known ranks; may be empty.

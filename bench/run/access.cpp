@@ -10,10 +10,12 @@
 #include <memory>
 
 #include "bench/backends/nccl/transport.hpp"
+#include "bench/run/rank_context.hpp"
+#include "bench/run/transport_report.hpp"
 #include "lib/base/text.hpp"
+#include "lib/probes/attributes.hpp"
 #include "lib/probes/verbs/library.hpp"
 
-#include "lib/probes/attributes.hpp"
 namespace muster::bench {
 namespace {
 
@@ -113,13 +115,30 @@ std::string access_lines(std::string_view log, const AccessProblems& problems) {
   return lines;
 }
 
-std::string explain_failure(const std::vector<std::string>& warnings,
-                            const AccessProblems& problems) {
-  if (any_contains(warnings, "ibv_", "Cannot allocate memory")) return problems.locked_memory;
-  const bool shared = any_contains(warnings, "/dev/shm", "") ||
-                      any_contains(warnings, "shared memory segment", "") ||
-                      any_contains(warnings, "fallocate", "No space left on device");
+std::string explain_failure(const std::vector<std::string>& texts, const AccessProblems& problems) {
+  if (any_contains(texts, "ibv_", "Cannot allocate memory")) return problems.locked_memory;
+  if (any_contains(texts, "network IB", "not found") ||
+      any_contains(texts, "initialize any NET plugin", "")) {
+    return problems.hcas;
+  }
+  if (any_contains(texts, "no algorithm/protocol available", "was set to")) {
+    return "NCCL_ALGO or NCCL_PROTO leaves nothing for this collective: set another";
+  }
+  if (any_contains(texts, "CUDA_ERROR_OUT_OF_MEMORY", "") ||
+      any_contains(texts, "Cuda failure", "out of memory")) {
+    return "the GPU has too little free memory: end what else runs on it, or give a smaller size";
+  }
+  const bool shared = any_contains(texts, "/dev/shm", "") ||
+                      any_contains(texts, "shared memory segment", "") ||
+                      any_contains(texts, "fallocate", "No space left on device");
   return shared ? problems.shared_memory : std::string();
+}
+
+std::string explain_failure(const RankContext& self, const Error& error) {
+  if (self.kind != BackendKind::nccl) return {};
+  auto texts = nccl_warnings();
+  texts.push_back(error.message);
+  return explain_failure(texts, observe_access());
 }
 
 }  // namespace muster::bench

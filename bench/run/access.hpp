@@ -12,6 +12,8 @@
 
 namespace muster::bench {
 
+struct RankContext;
+
 // A member is empty if that problem does not exist.
 struct AccessProblems {
   std::string hcas;
@@ -31,8 +33,12 @@ struct AccessProblems {
 // The lines that a rank adds to its shortened log: empty unless NCCL uses TCP.
 [[nodiscard]] std::string access_lines(std::string_view log, const AccessProblems& problems);
 
-// The problem that explains NCCL's warnings about a failed run; empty if none does.
-[[nodiscard]] std::string explain_failure(const std::vector<std::string>& warnings,
+// Explains a failed run from its error and NCCL's warnings: by one of these problems, by a setting
+// that NCCL refuses, or by a lack of memory. Empty if none of them explains it. A rank whose
+// failure is explained does not accuse its node.
+[[nodiscard]] std::string explain_failure(const std::vector<std::string>& texts,
                                           const AccessProblems& problems);
+// The same for this process, if it uses NCCL.
+[[nodiscard]] std::string explain_failure(const RankContext& self, const Error& error);
 
 }  // namespace muster::bench

@@ -127,12 +127,13 @@ int give_up(RankContext& self, Error error) {
   (void)self.backend.release();
   for (auto& each : self.part_backends) (void)each.backend.release();
   (void)self.membership.mpi.release();
-  if (self.kind == BackendKind::nccl) {
-    const auto cause = explain_failure(nccl_warnings(), observe_access());
-    if (!cause.empty()) error = {.message = fmt::format("{}; {}", error.message, cause)};
-  }
+  const auto cause = explain_failure(self, error);
+  const bool explained = !cause.empty();
+  if (explained) error.message.append(fmt::format("; {}", cause));
   auto* const group = self.membership.group.get();
-  if (group != nullptr && self.place.world > 1) std::this_thread::sleep_for(kLossesFirst);
+  // A rank that knows the cause reports before those that fail because of it.
+  const bool waits = group != nullptr && self.place.world > 1 && !explained;
+  if (waits) std::this_thread::sleep_for(kLossesFirst);
   if (!self.leads() || group == nullptr) {
     self.say(fmt::format("{}{}", self.prefix(), error.message));
   }
@@ -141,9 +142,10 @@ int give_up(RankContext& self, Error error) {
                         .phase = self.phase.get(),
                         .what = error.message,
                         .ranks = {self.place.rank},
-                        .broken = error.broken};
+                        .broken = error.broken,
+                        .explained = explained};
   if (self.leads()) self.emergency.report(trouble);
-  group->give_up({.why = error.message, .broken = error.broken});
+  group->give_up({.why = error.message, .broken = error.broken, .explained = explained});
   replay_nccl_log();
   return exit_status_of(trouble);
 }

@@ -111,7 +111,8 @@ TEST(TroubleTest, RoundTrips) {
                         .what = "why",
                         .ranks = {3, 4},
                         .arrived = {0, 1, 2},
-                        .broken = true};
+                        .broken = true,
+                        .explained = true};
   const auto bytes = to_text(trouble);
   const auto read = read_trouble(bytes);
   ASSERT_TRUE(read);
@@ -121,6 +122,7 @@ TEST(TroubleTest, RoundTrips) {
   EXPECT_EQ(read->ranks, trouble.ranks);
   EXPECT_EQ(read->arrived, trouble.arrived);
   EXPECT_TRUE(read->broken);
+  EXPECT_TRUE(read->explained);
 }
 
 TEST(TroubleTest, IsNotReadFromTruncatedText) {
@@ -135,7 +137,7 @@ TEST(TroubleTest, IsNotReadFromTruncatedText) {
   EXPECT_FALSE(read_trouble(trouble + "x"));
   EXPECT_FALSE(read_stage(stage + "x"));
   EXPECT_FALSE(read_trouble(R"({"kind":99,"phase":{"name":"","part":0},"what":"","ranks":[],)"
-                            R"("arrived":[],"broken":false})"));
+                            R"("arrived":[],"broken":false,"explained":false})"));
 }
 
 TEST(TroubleTest, FormatsRanksAndDurations) {

@@ -187,24 +187,30 @@ TEST(CompletionTest, NamesTheMissingAndThePresentRanks) {
   }
 }
 
-TEST(CompletionTest, GivingUpEarlyIsUnknownUnlessADeviceIsBroken) {
+TEST(CompletionTest, GivingUpEarlyOrExplainedIsUnknownUnlessADeviceIsBroken) {
   struct Case {
     Phase phase;
     bool broken;
+    bool explained;
     Outcome outcome;
   };
 
   const std::vector<Case> cases{
-      {{"start of MPI", Part::meeting}, false, Outcome::unknown},
-      {{"start of nccl", Part::starting}, false, Outcome::unknown},
-      {{"start of nccl", Part::starting}, true, Outcome::fail},
-      {{"reservation of memory", Part::starting}, false, Outcome::unknown},
-      {{"reservation of memory", Part::starting}, true, Outcome::fail},
-      {"all_reduce of 8 GiB", false, Outcome::fail},
-      {"start of something", false, Outcome::fail}};
-  for (const auto& [phase, broken, outcome] : cases) {
-    const Trouble trouble{
-        .kind = Trouble::Kind::given_up, .phase = phase, .ranks = {0}, .broken = broken};
+      {{"start of MPI", Part::meeting}, false, false, Outcome::unknown},
+      {{"start of nccl", Part::starting}, false, false, Outcome::unknown},
+      {{"start of nccl", Part::starting}, true, false, Outcome::fail},
+      {{"reservation of memory", Part::starting}, false, false, Outcome::unknown},
+      {{"reservation of memory", Part::starting}, true, false, Outcome::fail},
+      {"all_reduce of 8 GiB", false, false, Outcome::fail},
+      {"all_reduce of 8 GiB", false, true, Outcome::unknown},
+      {"all_reduce of 8 GiB", true, true, Outcome::fail},
+      {"start of something", false, false, Outcome::fail}};
+  for (const auto& [phase, broken, explained, outcome] : cases) {
+    const Trouble trouble{.kind = Trouble::Kind::given_up,
+                          .phase = phase,
+                          .ranks = {0},
+                          .broken = broken,
+                          .explained = explained};
     EXPECT_EQ(outcome_of(trouble), outcome) << phase.name;
   }
   const auto of = [](Trouble::Kind kind, Part part) {

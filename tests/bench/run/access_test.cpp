@@ -93,7 +93,16 @@ TEST(AccessReportTest, ExplainsWarningsOfAFailedRun) {
                       "left on device (28)"),
             "small");
   EXPECT_EQ(explained("Call to posix_fallocate failed : No space left on device"), "small");
+  EXPECT_EQ(explained("Error: network IB not found."), "no HCAs");
+  EXPECT_EQ(explained("Failed to initialize any NET plugin"), "no HCAs");
+  EXPECT_THAT(explained("Error : no algorithm/protocol available for function AllGather with "
+                        "datatype ncclInt8. NCCL_ALGO was set to Tree."),
+              HasSubstr("NCCL_ALGO"));
+  EXPECT_THAT(explained("Cuda failure 2 'out of memory'"), HasSubstr("free memory"));
+  EXPECT_THAT(explained("gpu1: cuMemAlloc: out of memory (CUDA 2, CUDA_ERROR_OUT_OF_MEMORY)"),
+              HasSubstr("free memory"));
   EXPECT_EQ(explained("NET/IB : Got completion with error 12"), "");
+  EXPECT_EQ(explained("Cuda failure 719 'unspecified launch failure'"), "");
 }
 
 }  // namespace

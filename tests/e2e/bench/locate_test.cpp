@@ -241,6 +241,17 @@ TEST_F(Locate, HostMemoryOverMpi) {
   EXPECT_EQ(report["nodes"].size(), 4U);
 }
 
+// It ends the search, in which nodes that do not finish would be excluded.
+TEST_F(Locate, AnExplainedFailureAccusesNoNode) {
+  const auto excluded = (job.folder() / "exclude").string();
+  start_fakes(R"("answers": {"ncclAllReduce": 1}, "warning": "Cuda failure 2 'out of memory'")",
+              {"--exclude=" + excluded});
+  const auto report = end(2);
+  EXPECT_EQ(report["accused"].size(), 0U);
+  EXPECT_EQ(outcome_of(report, "bench.completion"), "unknown");
+  EXPECT_FALSE(std::filesystem::exists(excluded));
+}
+
 TEST_F(Locate, NodesWithDifferentNumbersOfRanksAreRefused) {
   per_node = 1;
   nodes = 3;

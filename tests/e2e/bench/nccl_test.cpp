@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <csignal>
@@ -35,6 +36,7 @@ class FakeNccl : public ::testing::Test {
         {"all_reduce", sizes, fmt::format("--profile={}", profile), "--format=json",
          fmt::format("--cuda={}/cuda/libcuda.so.1", MUSTER_FAKES), fmt::format("--nccl={}", nccl)});
     words.insert(words.end(), more.begin(), more.end());
+    words.insert(words.begin(), wrapper.begin(), wrapper.end());
     const int port = free_port();
     for (int rank = 0; rank < ranks; ++rank) {
       auto variables = torchrun(rank, ranks, port, std::min(ranks, kGpus));
@@ -67,6 +69,7 @@ class FakeNccl : public ::testing::Test {
   int memory_gib = 40;
   std::string profile = "nd96asr_v4";
   std::string sizes = "--sizes=8GiB";
+  Words wrapper;  // the program that starts each rank, and its arguments
   Variables own_variables;
   std::string nccl = fmt::format("{}/nccl/libnccl.so.2", MUSTER_FAKES);
 };
@@ -157,6 +160,60 @@ TEST_F(FakeNccl, AFallBackToTcpIsReportedInsteadOfTheBandwidth) {
   EXPECT_EQ(outcome_of(report, "bench.transport"), "fail");
   EXPECT_EQ(outcome_of(report, "bench.job_all_reduce"), "skip");
 }
+
+// As in a container without the capability IPC_LOCK.
+Words with_little_locked_memory() {
+  Words words{"prlimit", "--memlock=65536:65536"};
+  if (::geteuid() == 0) words.insert(words.end(), {"setpriv", "--bounding-set=-ipc_lock"});
+  return words;
+}
+
+struct GivenUp {
+  std::string faults;
+  Words wrapper;
+  int status;
+  std::string accused;
+};
+
+class FakeNcclGivenUp : public FakeNccl, public ::testing::WithParamInterface<GivenUp> {};
+
+TEST_P(FakeNcclGivenUp, AccusesTheNodeOnlyIfItIsToBlame) {
+  ranks = 2;
+  profile = "generic";
+  wrapper = GetParam().wrapper;
+  start(GetParam().faults);
+  const auto report = end(GetParam().status);
+  EXPECT_EQ(report["accused"].dump(), GetParam().accused);
+  const auto finding = finding_of(report, "bench.completion");
+  const bool to_blame = GetParam().status == 1;
+  EXPECT_EQ(finding["outcome"], to_blame ? "fail" : "unknown") << finding;
+  if (!to_blame) {
+    EXPECT_EQ(finding["remedy"], "fix_config");
+  }
+  const bool explained =
+      finding["message"].get<std::string>().find("IPC_LOCK") != std::string::npos;
+  EXPECT_EQ(explained, GetParam().faults.find("ibv_") != std::string::npos) << finding;
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Each, FakeNcclGivenUp,
+    ::testing::Values(
+        GivenUp{R"("warning": "Call to ibv_create_cq failed with error Cannot allocate memory",
+                   "answers": {"ncclAllReduce": 2})",
+                with_little_locked_memory(), 2, "[]"},
+        GivenUp{R"("answers": {"ncclAllReduce": 2})", with_little_locked_memory(), 1,
+                R"(["node0"])"},
+        // The GPU is broken as well.
+        GivenUp{R"("warning": "Call to ibv_create_cq failed with error Cannot allocate memory",
+                   "async_error": {"rank": 1, "operation": 0, "code": 1,
+                                   "text": "Cuda failure 719 'unspecified launch failure'"})",
+                with_little_locked_memory(), 1, R"(["node0"])"},
+        GivenUp{
+            R"("warning": "Error : no algorithm/protocol available for function AllReduce with datatype ncclFloat32. NCCL_PROTO was set to LL128.",
+                   "answers": {"ncclAllReduce": 5})",
+            {},
+            2,
+            "[]"}));
 
 TEST_F(FakeNccl, OneWrongElementIsNamed) {
   start(R"("busbw": {"*": 187}, "wrong": {"rank": 13, "operation": 0, "index": 77})");
