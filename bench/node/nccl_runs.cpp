@@ -13,6 +13,7 @@
 #include "bench/backends/nccl/nccl.hpp"
 #include "bench/node/test.hpp"
 #include "bench/run/bench_run.hpp"
+#include "bench/run/node_settings.hpp"
 #include "lib/base/clock.hpp"
 #include "lib/base/root.hpp"
 #include "lib/report/report.hpp"
@@ -38,7 +39,7 @@ Result<int> gpus_for_nccl(const TestInput& input) {
 Result<Report> run_program(const TestInput& input, int gpus, Words words, const Variables& more) {
   constexpr auto kStart = std::chrono::seconds(45);  // for the ranks to meet and NCCL to start
   const auto time = std::chrono::duration_cast<Clock::duration>(2 * input.time);
-  auto variables = input.variables;
+  auto variables = without_limiting_settings(input.variables);
   for (const auto& [name, value] : more) variables[name] = value;
   words.insert(words.end(), {"--backend=nccl", "--format=json", fmt::format("--local={}", gpus)});
   hand_on(input, words);

@@ -262,7 +262,14 @@ Finding judge(const std::vector<Row>& rows, const Profile& profile, const RunFac
     return make_finding(limits.check, limits.device, Outcome::unknown,
                         fmt::format("{} was not timed", size_text(limits.bytes)));
   }
-  return compare(rows, limits, values);
+  auto finding = compare(rows, limits, values);
+  const bool of_node = facts.nodes == 1 && !own_limit.min_busbw;
+  if (finding.outcome == Outcome::fail && of_node && !facts.limited_by.empty()) {
+    finding.outcome = Outcome::unknown;
+    finding.remedy = Remedy::fix_config;
+    finding.message.append(fmt::format("; the job sets {}", facts.limited_by));
+  }
+  return finding;
 }
 
 std::vector<Finding> judge_split(const std::vector<PartResult>& parts, const OwnLimit& own_limit) {

@@ -74,6 +74,7 @@ struct RunFacts {
   bool gpus = false;      // the data lie in GPU memory, or in a model of it
   std::string algorithm;  // as NCCL or a profile names it; empty if unknown
   bool algorithm_is_set = false;  // the environment chooses NCCL's algorithm
+  std::string limited_by = {};    // "NCCL_P2P_DISABLE=1", which the job sets; may be empty
   bool bare = false;              // no node has a GPU or an HCA
   std::string over = {};          // the connection of the nodes: nvlink, infiniband; or unknown
   bool one_domain = false;        // the nodes are in one NVLink domain that NCCL may use

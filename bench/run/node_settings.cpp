@@ -53,6 +53,10 @@ Attempt<Choice> choose_on_node(const ProfileSources& sources, const std::optiona
   return choice;
 }
 
+constexpr std::array<const char*, 8> kLimitingSettings{
+    "NCCL_P2P_DISABLE",   "NCCL_P2P_LEVEL", "NCCL_SHM_DISABLE", "NCCL_PROTO",
+    "NCCL_MAX_NCHANNELS", "NCCL_MAX_CTAS",  "NCCL_NTHREADS",    "NCCL_BUFFSIZE"};
+
 bool limits_domains(const BenchLimits& limits) {
   return std::ranges::any_of(std::array{&limits.job_all_reduce, &limits.job_all_gather,
                                         &limits.job_reduce_scatter, &limits.job_alltoall},
@@ -204,6 +208,23 @@ Settings apply_settings(const Profile& profile, BackendKind kind, Variables& var
     settings.applied.push_back(fmt::format("{}={}", name, value));
   }
   return settings;
+}
+
+std::string limiting_setting(const Profile& profile, const Variables& variables) {
+  const auto& own = profile.bench->environment;
+  for (const auto* const name : kLimitingSettings) {
+    const auto value = muster::value_of(variables, name);
+    const auto expected = own.find(name);
+    const bool as_expected = expected != own.end() && expected->second == value;
+    if (value.empty() || value == "0" || as_expected) continue;
+    return fmt::format("{}={}", name, printable(value, 80));
+  }
+  return {};
+}
+
+Variables without_limiting_settings(Variables variables) {
+  for (const auto* const name : kLimitingSettings) variables.erase(name);
+  return variables;
 }
 
 std::string sentence_of(const Settings& settings, std::string_view profile) {

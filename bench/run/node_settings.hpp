@@ -48,6 +48,11 @@ struct Settings {
                                       Variables& variables,
                                       const std::filesystem::path& root = "/");
 
+// The job's own setting with which NCCL uses only a part of a node, "NCCL_P2P_DISABLE=1"; empty if
+// it sets none, or as the profile does.
+[[nodiscard]] std::string limiting_setting(const Profile& profile, const Variables& variables);
+[[nodiscard]] Variables without_limiting_settings(Variables variables);
+
 // "environment: the job's own", or "environment: set for PROFILE: NAME=value ...", for the report.
 [[nodiscard]] std::string sentence_of(const Settings& settings, std::string_view profile);
 

@@ -8,6 +8,7 @@
 #include <set>
 #include <utility>
 
+#include "bench/run/node_settings.hpp"
 #include "bench/run/operations.hpp"
 #include "lib/base/clock.hpp"
 #include "lib/base/text.hpp"
@@ -330,6 +331,7 @@ void Reporter::begin(Choice choice, std::string_view backend, std::string host,
   record_.choice = std::move(choice);
   record_.facts.backend = backend;
   record_.hosts = {std::move(host)};
+  record_.facts.limited_by = limiting_setting(record_.choice.profile, variables);
   record_.facts.algorithm = muster::value_of(variables, "NCCL_ALGO");
   record_.facts.algorithm_is_set =
       !record_.facts.algorithm.empty() || muster::value_of(variables, "NCCL_NVLS_ENABLE") == "0";

@@ -241,6 +241,21 @@ TEST(JudgeTest, IsUnknownWithoutAnApplicableLimit) {
   }
 }
 
+TEST(JudgeTest, ASettingOfTheJobDoesNotAccuseItsNode) {
+  auto facts = one_node();
+  facts.limited_by = "NCCL_P2P_DISABLE=1";
+  const auto finding = judge(all_reduce_at(10, 8), nd_a100(), facts);
+  EXPECT_EQ(finding.outcome, Outcome::unknown);
+  EXPECT_EQ(finding.remedy, Remedy::fix_config);
+  EXPECT_THAT(finding.message, HasSubstr("; the job sets NCCL_P2P_DISABLE=1"));
+  EXPECT_EQ(judge(all_reduce_at(230, 8), nd_a100(), facts).outcome, Outcome::pass);
+  const OwnLimit own{.min_busbw = BytesPerSecond{20e9}};
+  EXPECT_EQ(judge(all_reduce_at(10, 8), nd_a100(), facts, own).outcome, Outcome::fail);
+  auto several = two_nodes();
+  several.limited_by = facts.limited_by;
+  EXPECT_EQ(judge(all_reduce_at(10), nd_a100(), several).outcome, Outcome::fail);
+}
+
 TEST(JudgeTest, OneRankIsNotJudged) {
   auto facts = one_node();
   facts.ranks = 1;

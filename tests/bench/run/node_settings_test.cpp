@@ -140,6 +140,16 @@ TEST_F(SettingsTest, PrefersTheUsersNcclConf) {
               ElementsAre("NCCL_IB_SL=9: nccl.conf sets 3", "NCCL_IB_TC=9: nccl.conf sets 106"));
 }
 
+TEST(LimitingSettingTest, IsOneThatTheProfileDoesNotHave) {
+  Profile profile;
+  profile.bench->environment = {{"NCCL_SHM_DISABLE", "1"}};
+  const Variables usual{
+      {"NCCL_SHM_DISABLE", "1"}, {"NCCL_P2P_DISABLE", "0"}, {"NCCL_DEBUG", "INFO"}};
+  EXPECT_EQ(limiting_setting(profile, usual), "");
+  EXPECT_EQ(limiting_setting(Profile{}, usual), "NCCL_SHM_DISABLE=1");
+  EXPECT_EQ(without_limiting_settings(usual), (Variables{{"NCCL_DEBUG", "INFO"}}));
+}
+
 TEST_F(SettingsTest, KeepsTheUsersVariables) {
   variables["UCX_TLS"] = "rc";
   EXPECT_THAT(take({{"UCX_TLS", "tcp"}}).applied, IsEmpty());

@@ -141,6 +141,16 @@ TEST_F(FakeNccl, ASlowFallBackFromNvlsIsUnhealthy) {
               HasSubstr("the limit is for algorithm nvls, and NCCL used ring"));
 }
 
+TEST_F(FakeNccl, ASettingOfTheJobDoesNotAccuseItsNode) {
+  ranks = kGpus;
+  own_variables["NCCL_P2P_DISABLE"] = "1";
+  start(R"("busbw": {"*": 10})");
+  const auto report = end(2);
+  EXPECT_EQ(report["accused"].dump(), "[]");
+  EXPECT_EQ(outcome_of(report, "bench.node_all_reduce"), "unknown");
+  EXPECT_THAT(message_of(report, "bench.node_all_reduce"), HasSubstr("NCCL_P2P_DISABLE=1"));
+}
+
 TEST_F(FakeNccl, WithoutItsLibraryTheVerdictIsUnknown) {
   ranks = 2;
   nccl = "/nonexistent/libnccl.so.2";
@@ -149,16 +159,6 @@ TEST_F(FakeNccl, WithoutItsLibraryTheVerdictIsUnknown) {
   EXPECT_EQ(report["verdict"], "unknown");
   EXPECT_EQ(outcome_of(report, "bench.completion"), "unknown");
   EXPECT_THAT(message_of(report, "bench.completion"), HasSubstr("/nonexistent/libnccl.so.2"));
-}
-
-TEST_F(FakeNccl, AFallBackToTcpIsReportedInsteadOfTheBandwidth) {
-  start(R"("busbw": {"all_reduce": 11}, "network": "socket", "cause": "disabled")");
-  const auto report = end(1);
-  EXPECT_THAT(message_of(report, "bench.transport"),
-              AllOf(HasSubstr("ib and gdr were not used"), HasSubstr("NCCL_IB_DISABLE"),
-                    HasSubstr("used: between nodes NET/Socket (eth0); inside P2P/CUMEM")));
-  EXPECT_EQ(outcome_of(report, "bench.transport"), "fail");
-  EXPECT_EQ(outcome_of(report, "bench.job_all_reduce"), "skip");
 }
 
 // As in a container without the capability IPC_LOCK.
@@ -214,6 +214,16 @@ INSTANTIATE_TEST_SUITE_P(
             {},
             2,
             "[]"}));
+
+TEST_F(FakeNccl, AFallBackToTcpIsReportedInsteadOfTheBandwidth) {
+  start(R"("busbw": {"all_reduce": 11}, "network": "socket", "cause": "disabled")");
+  const auto report = end(1);
+  EXPECT_THAT(message_of(report, "bench.transport"),
+              AllOf(HasSubstr("ib and gdr were not used"), HasSubstr("NCCL_IB_DISABLE"),
+                    HasSubstr("used: between nodes NET/Socket (eth0); inside P2P/CUMEM")));
+  EXPECT_EQ(outcome_of(report, "bench.transport"), "fail");
+  EXPECT_EQ(outcome_of(report, "bench.job_all_reduce"), "skip");
+}
 
 TEST_F(FakeNccl, OneWrongElementIsNamed) {
   start(R"("busbw": {"*": 187}, "wrong": {"rank": 13, "operation": 0, "index": 77})");
