@@ -49,17 +49,15 @@ std::string last_cache(const Root& root, unsigned cpu) {
   return last;
 }
 
-// The memory that the control groups of this process leave to it, at most `most`.
-std::uint64_t left_by_groups(const Root& root, std::uint64_t most) {
+// Calls `use` with the folder of each control group (version 2) of this process, and those above
+// it.
+void for_each_group(const Root& root, const std::function<void(const std::string& folder)>& use) {
   const auto text = root.read("/proc/self/cgroup");
-  if (!text || !text->starts_with("0::")) return most;
+  if (!text || !text->starts_with("0::")) return;
   auto path = std::string(trim(text->substr(3, text->find('\n') - 3)));
   for (;;) {
-    const auto folder = fmt::format("/sys/fs/cgroup{}", path == "/" ? "" : path);
-    const auto limit = read_unsigned(root, fmt::format("{}/memory.max", folder));
-    const auto used = read_unsigned(root, fmt::format("{}/memory.current", folder));
-    if (limit && used) most = std::min(most, *limit > *used ? *limit - *used : 0);
-    if (path.size() <= 1) return most;
+    use(fmt::format("/sys/fs/cgroup{}", path == "/" ? "" : path));
+    if (path.size() <= 1) return;
     path.resize(path.rfind('/'));
     if (path.empty()) path = "/";
   }
@@ -99,8 +97,29 @@ std::uint64_t cache_bytes(const Root& root, const std::vector<unsigned>& cpus) {
 
 std::uint64_t memory_available(const Root& root) {
   const auto text = root.read("/proc/meminfo");
-  const auto bytes = text ? parse_meminfo(*text, "MemAvailable") : Result<std::uint64_t>(0);
-  return bytes ? left_by_groups(root, *bytes) : 0;
+  auto bytes = text ? parse_meminfo(*text, "MemAvailable").value_or(0) : 0;
+  for_each_group(root, [&](const std::string& folder) {
+    const auto limit = read_unsigned(root, fmt::format("{}/memory.max", folder));
+    const auto used = read_unsigned(root, fmt::format("{}/memory.current", folder));
+    if (limit && used) bytes = std::min(bytes, *limit > *used ? *limit - *used : 0);
+  });
+  return bytes;
+}
+
+std::string restriction_of_cpus(const Root& root, const std::vector<unsigned>& own) {
+  const auto online = read_and_parse(root, "/sys/devices/system/cpu/online", parse_cpu_list);
+  const auto all = online ? online->size() : own.size();
+  auto usable = static_cast<double>(own.size());
+  for_each_group(root, [&](const std::string& folder) {
+    const auto line = root.read_line(fmt::format("{}/cpu.max", folder));  // "400000 100000"
+    const auto words = split_words(line ? *line : std::string_view());
+    if (words.size() != 2) return;
+    const auto quota = parse_unsigned(words[0]);
+    const auto period = parse_unsigned(words[1]);
+    if (!quota || !period || *period == 0) return;
+    usable = std::min(usable, static_cast<double>(*quota) / static_cast<double>(*period));
+  });
+  return usable < static_cast<double>(all) ? fmt::format("{:.3g} of {} CPUs", usable, all) : "";
 }
 
 Result<void> on_each(std::span<const unsigned> cpus, const std::function<void(std::size_t)>& work) {

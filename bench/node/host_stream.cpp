@@ -206,15 +206,15 @@ void add_values(const std::string& device, const StreamTimes& times, StreamSerie
   }
 }
 
-// A limit is for the whole node.
-StreamSeries empty_series(bool whole) {
+// `part`: of the node; empty for all of it, for which the limit is.
+StreamSeries empty_series(std::string_view part) {
   StreamSeries series;
   for (std::size_t k = 0; k < kStreamKernels; ++k) {
     const auto name = stream_kernels().at(k).name;
-    series.at(k).what = whole ? std::string(name) : fmt::format("{} per NUMA node", name);
+    series.at(k).what = fmt::format("{}{}{}", name, part.empty() ? "" : " ", part);
     series.at(k).quantity = fmt::format("stream_{}", name);
     series.at(k).unit = "GB/s";
-    series.at(k).limited = whole;
+    series.at(k).limited = part.empty();
   }
   return series;
 }
@@ -262,11 +262,12 @@ Result<TestResult> run_host_stream(const TestInput& input) {
                             times.wrong, times.wrong_cpu)));
     return {};
   };
-  auto whole = empty_series(true);
+  const auto restriction = restriction_of_cpus(root, own);
+  auto whole = empty_series(restriction.empty() ? "" : fmt::format("on {}", restriction));
   TRY(measure("node", own, whole));
   std::ranges::move(whole, std::back_inserter(result.series));
   if (parts.size() < 2) return result;
-  auto each = empty_series(false);
+  auto each = empty_series("per NUMA node");
   for (const auto& part : parts) {
     TRY(measure(fmt::format("numa{}", part.node), part.cpus, each));
   }

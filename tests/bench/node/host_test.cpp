@@ -5,7 +5,9 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sched.h>
 
+#include "bench/backends/nccl/binding.hpp"
 #include "bench/node/cpus.hpp"
 #include "bench/node/test.hpp"
 #include "bench/node/test_report.hpp"
@@ -15,6 +17,8 @@ namespace muster::bench::node {
 namespace {
 
 using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
 
 TEST(NodeCpusTest, SplitsOwnCpusByNumaNode) {
   const TempDir folder;
@@ -60,6 +64,36 @@ TEST(NodeCpusTest, ControlGroupsLimitTheMemory) {
   EXPECT_EQ(memory_available(*root), 3072U);
 }
 
+TEST(NodeCpusTest, KnowsWhatThisProcessMayUse) {
+  const TempDir folder;
+  folder.write("sys/devices/system/cpu/online", "0-3\n");
+  folder.write("proc/self/cgroup", "0::/job/step\n");
+  const auto root = Root::below(folder.path());
+  EXPECT_EQ(restriction_of_cpus(*root, {0, 1, 2, 3}), "");
+  EXPECT_EQ(restriction_of_cpus(*root, {0, 3}), "2 of 4 CPUs");
+  folder.write("sys/fs/cgroup/job/step/cpu.max", "max 100000\n");
+  folder.write("sys/fs/cgroup/job/cpu.max", "400000 100000\n");
+  EXPECT_EQ(restriction_of_cpus(*root, {0, 1, 2, 3}), "");
+  folder.write("sys/fs/cgroup/job/cpu.max", "150000 100000\n");
+  EXPECT_EQ(restriction_of_cpus(*root, {0, 1, 2, 3}), "1.5 of 4 CPUs");
+}
+
+// Its limit is for the whole node.
+TEST(NodeStreamTest, IsNotJudgedOnAPartOfTheCpus) {
+  cpu_set_t all{};
+  ASSERT_EQ(::sched_getaffinity(0, sizeof all, &all), 0);
+  const auto own = *own_cpus();
+  if (own.size() < 2) GTEST_SKIP() << "one CPU";
+  cpu_set_t one{};
+  CPU_SET(own.front(), &one);
+  ASSERT_EQ(::sched_setaffinity(0, sizeof one, &one), 0);
+  const auto result = run_host_stream({.time = std::chrono::milliseconds(1), .bytes = 4U << 20U});
+  ASSERT_EQ(::sched_setaffinity(0, sizeof all, &all), 0);
+  ASSERT_TRUE(result) << result.error().message;
+  EXPECT_FALSE(result->series[0].limited);
+  EXPECT_THAT(result->series[0].what, HasSubstr(" on 1 of "));
+}
+
 TEST(NodeStreamTest, ArraysAreFourTimesTheCachesAndNeverFillTheMemory) {
   constexpr std::uint64_t kMiB = 1U << 20U;
   EXPECT_EQ(stream_array_bytes(480 * kMiB, 100000 * kMiB), 1920 * kMiB);
@@ -103,7 +137,7 @@ TEST(NodeStreamTest, MeasuresEachKernel) {
   ASSERT_GE(result->series.size(), kStreamKernels);
   for (std::size_t k = 0; k < kStreamKernels; ++k) {
     const auto& series = result->series[k];
-    EXPECT_EQ(series.what, stream_kernels().at(k).name);
+    EXPECT_THAT(series.what, StartsWith(std::string(stream_kernels().at(k).name)));
     EXPECT_GE(series.iterations, 3);
     ASSERT_EQ(series.values.size(), 1U);
     EXPECT_EQ(series.values[0].device, "node");

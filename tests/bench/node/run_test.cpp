@@ -8,6 +8,8 @@
 #include <array>
 #include <nlohmann/json.hpp>
 
+#include "bench/backends/nccl/binding.hpp"
+#include "bench/node/cpus.hpp"
 #include "bench/node/in_use.hpp"
 #include "bench/node/node_command.hpp"
 #include "bench/node/test.hpp"
@@ -98,6 +100,8 @@ TEST(NodeTestsTest, EveryLimitOfAProfileHasAJudge) {
 }
 
 TEST(NodeRunTest, JudgesByTheGivenLimit) {
+  const auto restriction = restriction_of_cpus(Root(), *own_cpus());
+  if (!restriction.empty()) GTEST_SKIP() << "only " << restriction;
   const auto ended =
       run_node({"--only", "host.stream", "--profile", "generic", "--set",
                 "bench.stream.fail_below=100000 GB/s", "--size", "8 MiB", "--format", "json"});
