@@ -179,6 +179,7 @@ names "shared memory" \
   "/dev/shm has 64 MiB, expected at least 1024: give the container --shm-size=1g, or an emptyDir in memory (Kubernetes)" \
   '"warning": "Error: failed to extend /dev/shm/nccl-x to 9637892 bytes, error: No space left on device (28)", "answers": {"ncclAllReduce": 2}' \
   "${lock[@]}" "${hca[@]}"
+[[ $said == *"# unknown  bench.completion"* ]] || fail "the container's shared memory accuses its node: $said"
 
 # The driver's NVML, as NVIDIA's container toolkit adds it.
 mounts=$(find "$work/libraries" -type f -printf '{"hostPath": "%p", "containerPath": "/lib/x86_64-linux-gnu/%f", "options": ["ro", "bind"]},')
