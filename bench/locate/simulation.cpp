@@ -26,10 +26,14 @@ Nodes nodes_of(const SimCluster& cluster, bool with_topology) {
   return nodes;
 }
 
-Simulation::Simulation(const SimCluster& cluster) : model_(cluster), random_(cluster.seed) {}
+Simulation::Simulation(const SimCluster& cluster, std::vector<std::size_t> part)
+    : model_(cluster), part_(std::move(part)), random_(cluster.seed) {}
 
 double Simulation::rate_of(const NodeGroup& group, bool crowded) const {
   SimGroup ranks{.nodes = group.nodes};
+  if (!part_.empty()) {
+    for (auto& node : ranks.nodes) node = part_[node];
+  }
   if (group.device != kAllDevices) ranks.gpus = {group.device};
   if (model_.hang_of(ranks)) return 0;
   // NCCL reorders the ring for each new communicator, so any two nodes may be neighbours.

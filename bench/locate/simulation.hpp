@@ -17,7 +17,8 @@ namespace muster::bench::locate {
 
 class Simulation final : public Measurer {
  public:
-  explicit Simulation(const SimCluster& cluster);
+  // `part`: the nodes of the cluster to search among, in the order of the search; empty for all.
+  explicit Simulation(const SimCluster& cluster, std::vector<std::size_t> part = {});
 
   [[nodiscard]] Result<std::vector<GroupRates>> measure(const std::vector<NodeGroup>& groups,
                                                         int repeats) override;
@@ -32,6 +33,7 @@ class Simulation final : public Measurer {
   [[nodiscard]] double normal();
 
   ClusterModel model_;
+  std::vector<std::size_t> part_;
   std::mt19937_64 random_;
   double level_ = 1;  // scales all rates, and drifts
   double spare_ = 0;

@@ -304,6 +304,10 @@ SimCluster sim_cluster_of(const Profile& profile) {
   return cluster;
 }
 
+bool is_sim_fault(std::string_view name) {
+  return std::ranges::count(kFaults, name, &FaultForm::name) > 0;
+}
+
 Result<SimCluster> parse_sim(std::string_view text, const SimCluster& defaults) {
   TRY_ASSIGN(auto sim, parse_words(text, defaults));
   apply_rates(sim);

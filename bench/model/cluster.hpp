@@ -90,6 +90,9 @@ inline constexpr std::string_view kSimHelp =
     "wrong:RANK:ELEMENT, hang:NODE, "
     "hang:RANK:OPERATION, hang_link:NODE:NODE";
 
+// Whether `fault=NAME:...` is a word of --sim.
+[[nodiscard]] bool is_sim_fault(std::string_view name);
+
 // Parses "nodes=2,gpus=8,hcas=8x200Gb/s,latency=12us,fault=slow_hca:1:3:0.5"; the rest is as in
 // `defaults`. The word `profile=` is ignored: see profile_of_sim().
 [[nodiscard]] Result<SimCluster> parse_sim(std::string_view text, const SimCluster& defaults = {});
