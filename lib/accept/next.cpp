@@ -289,7 +289,8 @@ class Planner {
       first = std::min(first, standing.since);
     }
     if (waiting.empty() || (!others && waiting.size() == 1)) return;
-    const auto patience = 2 * order_.plan.slice_s;
+    // A longer wait would be a gap, after which the soak begins again.
+    const auto patience = std::min(2 * order_.plan.slice_s, order_.plan.gap_s / 2);
     if (others && now_ < first + patience) {
       used_.insert(waiting.begin(), waiting.end());
       return wake_at(first + patience);
