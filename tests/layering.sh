@@ -17,7 +17,7 @@ lib/probes   : lib/base lib/process lib/node lib/state
 lib/command  : lib/base lib/process lib/report
 lib/kubernetes : lib/base lib/process lib/report
 lib/accept   : lib/base lib/report
-accept       : lib/base lib/process lib/hosts lib/node lib/command lib/report lib/accept
+accept       : lib/base lib/process lib/hosts lib/node lib/command lib/profile lib/report lib/accept bench/model bench/locate
 slurm/rules  : lib/base
 slurm/cluster : lib/base lib/process lib/hosts slurm/rules
 slurm/policy : lib/base lib/report slurm/rules slurm/cluster

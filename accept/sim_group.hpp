@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// What several nodes of a simulated fleet measure together.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "accept/sim_words.hpp"
+#include "bench/model/cluster_model.hpp"
+#include "lib/accept/step.hpp"
+
+namespace muster::accept::sim {
+
+class SimGroups {
+ public:
+  SimGroups(const Order& order, const FleetWords& words)
+      : order_(&order), words_(&words), model_(words.cluster) {}
+
+  // `before`: how many times groups answered in this stage.
+  [[nodiscard]] StepAnswer answer(const std::vector<std::size_t>& nodes, Stage stage,
+                                  std::int64_t before, std::int64_t at, double seconds) const;
+
+ private:
+  [[nodiscard]] Report search(const std::vector<std::size_t>& nodes, std::uint64_t seed) const;
+  [[nodiscard]] Report all_reduce(const std::vector<std::size_t>& nodes, std::uint64_t seed) const;
+
+  const Order* order_;
+  const FleetWords* words_;
+  bench::ClusterModel model_;
+};
+
+}  // namespace muster::accept::sim
