@@ -16,7 +16,7 @@ lib/state    : lib/base lib/node
 lib/probes   : lib/base lib/process lib/node lib/state
 lib/command  : lib/base lib/process lib/report
 lib/kubernetes : lib/base lib/process lib/report
-lib/accept   : lib/base lib/report
+lib/accept   : lib/base lib/hosts lib/report lib/statistics
 accept       : lib/base lib/process lib/hosts lib/node lib/command lib/profile lib/report lib/accept bench/model bench/locate
 slurm/rules  : lib/base
 slurm/cluster : lib/base lib/process lib/hosts slurm/rules

@@ -9,6 +9,7 @@
 
 #include "tests/lib/report/sample_report.hpp"
 #include "tests/support/temp_dir.hpp"
+#include "tests/support/well_formed.hpp"
 
 namespace muster {
 namespace {
@@ -16,26 +17,6 @@ namespace {
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
-
-// The first unbalanced tag; empty if the page is well formed.
-std::string unbalanced(std::string_view html) {
-  std::vector<std::string> open;
-  for (auto at = html.find('<'); at != std::string_view::npos; at = html.find('<', at + 1)) {
-    auto tag = html.substr(at + 1, html.find('>', at) - at - 1);
-    const bool closes = tag.starts_with('/');
-    if (closes) tag.remove_prefix(1);
-    const std::string name(tag.substr(0, tag.find_first_of(" \n")));
-    if (name == "!DOCTYPE" || name == "meta") continue;
-    if (!closes) {
-      open.push_back(name);
-    } else if (open.empty() || open.back() != name) {
-      return name;
-    } else {
-      open.pop_back();
-    }
-  }
-  return open.empty() ? "" : open.back();
-}
 
 Report with_pictures() {
   auto report = sick_report();

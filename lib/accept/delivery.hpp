@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: Apache-2.0
+// The result of an acceptance as one document, accept.json: what was ordered, which nodes were
+// accepted, why others were not, and what this rests on. The page and the table are made of it.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "lib/accept/facts.hpp"
+#include "lib/accept/next.hpp"
+#include "lib/accept/plan.hpp"
+#include "lib/accept/terms.hpp"
+#include "lib/base/fields.hpp"
+
+namespace muster::accept {
+
+enum class DeliveryState { draft, complete };
+inline constexpr std::array<std::string_view, 2> kDeliveryStateWords{"draft", "complete"};
+constexpr const auto& json_words(DeliveryState /*type*/) { return kDeliveryStateWords; }
+
+enum class TermsVerdict { open, met, not_met };
+inline constexpr std::array<std::string_view, 3> kTermsVerdictWords{"open", "met", "not_met"};
+constexpr const auto& json_words(TermsVerdict /*type*/) { return kTermsVerdictWords; }
+
+struct DeliveryCounts {
+  MUSTER_DESCRIBED(DeliveryCounts);
+  MUSTER_FIELD(std::int64_t, ordered, "nodes") = 0;
+  MUSTER_FIELD(std::int64_t, accepted, "with and without remarks") = 0;
+  MUSTER_FIELD(std::int64_t, with_remarks, "of the accepted ones") = 0;
+  MUSTER_FIELD(std::int64_t, rejected, "charged to the provider") = 0;
+  MUSTER_FIELD(std::int64_t, held, "charged to the admin, or to be decided") = 0;
+  MUSTER_FIELD(std::int64_t, not_tested, "") = 0;
+  MUSTER_FIELD(std::int64_t, withdrawn, "") = 0;
+  MUSTER_FIELD(std::int64_t, pending, "without a verdict yet") = 0;
+};
+
+// A term of the contract and what was reached.
+struct TermResult {
+  MUSTER_DESCRIBED(TermResult);
+  MUSTER_FIELD(std::string, term, "");
+  MUSTER_FIELD(std::string, reached, "");
+  MUSTER_FIELD(bool, met, "") = false;
+};
+
+struct CardCause {
+  MUSTER_DESCRIBED(CardCause);
+  MUSTER_FIELD(std::string, check, "");
+  MUSTER_FIELD(std::string, device, "");
+  MUSTER_FIELD(std::string, message, "");
+  MUSTER_FIELD(Value, observed, "in `unit`"){};
+  MUSTER_FIELD(Value, limit, "in `unit`"){};
+  MUSTER_FIELD(std::string, unit, "");
+  MUSTER_FIELD(std::string, source, "of the limit");
+  MUSTER_FIELD(Remedy, remedy, "") = Remedy::none;
+  MUSTER_FIELD(std::string, category, "of the provider; empty if it has none");
+  MUSTER_UNLESS_EMPTY(std::string, other, "the other node of a pair");
+};
+
+struct CardAttempt {
+  MUSTER_DESCRIBED(CardAttempt);
+  MUSTER_FIELD(Stage, stage, "") = Stage::inventory;
+  MUSTER_FIELD(std::int64_t, number, "in its stage; of a group, of all nodes") = 0;
+  MUSTER_FIELD(AttemptEnd, end, "") = AttemptEnd::running;
+  MUSTER_FIELD(std::string, started, "RFC 3339, UTC");
+  MUSTER_FIELD(std::string, ended, "RFC 3339, UTC");
+  MUSTER_FIELD(std::string, boot_id, "empty for a group");
+  MUSTER_FIELD(std::string, result, "what it found");
+};
+
+// A node that took part in the group that named another one.
+struct Partner {
+  MUSTER_DESCRIBED(Partner);
+  MUSTER_FIELD(std::string, node, "");
+  MUSTER_FIELD(bool, proven, "never named itself") = false;
+};
+
+// A node that is not accepted.
+struct NodeCard {
+  MUSTER_DESCRIBED(NodeCard);
+  MUSTER_REQUIRED(std::string, node, "");
+  MUSTER_REQUIRED(NodeVerdict, verdict, "") = NodeVerdict::pending;
+  MUSTER_FIELD(Charge, charge, "") = Charge::none;
+  MUSTER_FIELD(Stage, stage, "it ended in") = Stage::inventory;
+  MUSTER_FIELD(std::string, why, "");
+  MUSTER_FIELD(std::string, host, "the name that the node has for itself");
+  MUSTER_FIELD(std::string, physical_host, "");
+  MUSTER_FIELD(std::string, ordered_host, "empty if none was ordered");
+  MUSTER_FIELD(std::string, profile, "");
+  MUSTER_FIELD(std::vector<Part>, parts,
+               "of the causes; of a rejected node all, if none of them is");
+  MUSTER_FIELD(std::vector<CardCause>, causes, "");
+  MUSTER_FIELD(std::vector<CardAttempt>, attempts,
+               "but slices of the soak and all-reduces that passed");
+  MUSTER_FIELD(std::int64_t, passed_slices, "of the soak") = 0;
+  MUSTER_FIELD(std::int64_t, passed_rounds, "all-reduces with other nodes") = 0;
+  MUSTER_FIELD(std::vector<Partner>, partners, "of the last group that named it");
+  MUSTER_FIELD(std::vector<std::string>, kernel_lines, "");
+};
+
+struct NodeRow {
+  MUSTER_DESCRIBED(NodeRow);
+  MUSTER_REQUIRED(std::string, node, "");
+  MUSTER_REQUIRED(NodeVerdict, verdict, "") = NodeVerdict::pending;
+  MUSTER_FIELD(Stage, stage, "it is in, or ended in") = Stage::inventory;
+  MUSTER_FIELD(std::string, why, "");
+  MUSTER_FIELD(std::string, group, "");
+  MUSTER_FIELD(std::string, physical_host, "");
+  MUSTER_FIELD(std::string, serial, "of the board");
+  MUSTER_FIELD(double, soak_hours, "under load") = 0;
+  MUSTER_FIELD(std::vector<std::optional<double>>, values,
+               "as in `quantities`; of its worst device");
+  MUSTER_FIELD(std::vector<std::string>, remarks, "");
+};
+
+struct DeliveryQuantity {
+  MUSTER_DESCRIBED(DeliveryQuantity);
+  MUSTER_REQUIRED(std::string, name, "");
+  MUSTER_FIELD(std::string, unit, "");
+  MUSTER_FIELD(bool, more_is_better, "") = true;
+  MUSTER_FIELD(std::optional<double>, limit, "null: measured, not judged");
+  MUSTER_FIELD(std::optional<double>, fleet_limit, "what its peers make of it; only a remark");
+  MUSTER_FIELD(std::vector<std::string>, slow, "nodes beyond the limit of the fleet");
+};
+
+struct WholeRound {
+  MUSTER_DESCRIBED(WholeRound);
+  MUSTER_FIELD(std::int64_t, number, "from 1, in the order of time") = 0;
+  MUSTER_FIELD(Stage, stage, "whole, or soak") = Stage::whole;
+  MUSTER_FIELD(std::string, at, "RFC 3339, UTC");
+  MUSTER_FIELD(std::int64_t, nodes, "that took part") = 0;
+  MUSTER_FIELD(AttemptEnd, end, "") = AttemptEnd::running;
+  MUSTER_FIELD(double, busbw_gbps, "0 if it measured nothing") = 0;
+};
+
+// The versions that most nodes of a group have.
+struct GroupStack {
+  MUSTER_DESCRIBED(GroupStack);
+  MUSTER_FIELD(std::string, group, "");
+  MUSTER_FIELD(std::int64_t, nodes, "") = 0;
+  MUSTER_FIELD(ByName<std::string>, versions, "");
+};
+
+struct StackDifference {
+  MUSTER_DESCRIBED(StackDifference);
+  MUSTER_FIELD(std::string, what, "");
+  MUSTER_FIELD(std::string, version, "");
+  MUSTER_FIELD(std::string, usual, "");
+  MUSTER_FIELD(std::vector<std::string>, nodes, "");
+};
+
+struct DeliveryGap {
+  MUSTER_DESCRIBED(DeliveryGap);
+  MUSTER_FIELD(std::string, what, "");
+  MUSTER_FIELD(std::string, reason, "");
+  MUSTER_FIELD(bool, required, "for a verdict") = false;
+  MUSTER_FIELD(std::vector<std::string>, nodes, "");
+};
+
+// Something that an admin set aside or changed.
+struct Override {
+  MUSTER_DESCRIBED(Override);
+  MUSTER_FIELD(std::string, what, "");
+  MUSTER_UNLESS_EMPTY(std::string, why, "");
+  MUSTER_UNLESS_EMPTY(std::string, who, "");
+  MUSTER_UNLESS_EMPTY(std::string, at, "RFC 3339, UTC");
+};
+
+struct Delivery {
+  static constexpr std::string_view kSchema = "muster.accept/1";
+  MUSTER_DESCRIBED(Delivery);
+  MUSTER_REQUIRED(std::string, id, "of the run");
+  MUSTER_REQUIRED(DeliveryState, state,
+                  "a draft until every node has a verdict") = DeliveryState::draft;
+  MUSTER_REQUIRED(TermsVerdict, terms_verdict, "open in a draft") = TermsVerdict::open;
+  MUSTER_FIELD(std::string, muster, "version");
+  MUSTER_FIELD(std::string, created, "RFC 3339, UTC");
+  MUSTER_FIELD(std::string, at, "of this document");
+  MUSTER_UNLESS_EMPTY(std::string, who, "ran it");
+  MUSTER_FIELD(Plan, plan, "");
+  MUSTER_REQUIRED(DeliveryCounts, counts, "");
+  MUSTER_FIELD(std::vector<TermResult>, terms, "");
+  MUSTER_FIELD(std::vector<std::string>, stopped, "one cause for many nodes is suspected");
+  MUSTER_FIELD(std::vector<NodeCard>, cards, "");
+  MUSTER_FIELD(Confidence, confidence, "");
+  MUSTER_FIELD(std::vector<std::int64_t>, faults_by_hour, "of the soak of each node");
+  MUSTER_FIELD(std::vector<DeliveryQuantity>, quantities, "");
+  MUSTER_FIELD(std::vector<NodeRow>, nodes, "as ordered");
+  MUSTER_FIELD(std::vector<WholeRound>, whole, "all-reduces of all nodes");
+  MUSTER_FIELD(std::optional<double>, whole_limit_gbps, "");
+  MUSTER_FIELD(std::optional<Matrix>, pairs, "that the search for slow nodes measured");
+  MUSTER_FIELD(std::vector<GroupStack>, stacks, "");
+  MUSTER_FIELD(std::vector<StackDifference>, differing, "");
+  MUSTER_FIELD(std::vector<DeliveryGap>, not_observed, "");
+  MUSTER_FIELD(std::vector<Override>, overridden, "");
+  MUSTER_UNLESS_EMPTY(std::vector<std::string>, left_out, "of the copy for the provider");
+};
+
+struct DeliveryContext {
+  std::string who;  // runs it
+  std::int64_t now = 0;
+};
+
+// `actions` are those of next() for the same results; `facts` are by index of the order.
+[[nodiscard]] Delivery make_delivery(const Order& order, const Results& results,
+                                     const Actions& actions, const std::vector<NodeFacts>& facts,
+                                     const GroupFacts& group, const DeliveryContext& context);
+
+// A copy without users, jobs, addresses and notes.
+[[nodiscard]] Delivery for_provider(Delivery delivery);
+
+// 0: complete, and the terms are met; 1: complete, and they are not; 2: a draft.
+[[nodiscard]] int exit_status(const Delivery& delivery);
+
+}  // namespace muster::accept

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+// Facts about nodes from the answers on record. The reports themselves are not kept: those of
+// thousands of nodes would not fit into memory.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "lib/accept/step.hpp"
+
+namespace muster::accept {
+
+[[nodiscard]] constexpr bool less_is_better(std::string_view unit) {
+  return unit == "C" || unit == "ns" || unit == "us" || unit == "ms" || unit == "s";
+}
+
+// The worst device of a node in one quantity.
+struct QuantityFact {
+  std::string name;  // "gpu.memory gpu_triad"
+  std::string unit, device;
+  double value = 0;
+  std::optional<double> limit;
+  bool of_node_stage = false;  // preferred to shorter tests
+  std::int64_t at = 0;
+};
+
+// The provider's category of a finding, which causes do not have.
+struct CategoryFact {
+  std::string check, device, category;
+};
+
+struct NodeFacts {
+  std::string host, physical_host, profile, muster;
+  std::vector<Part> parts;
+  ByName<std::string> stack;
+  std::vector<std::string> kernel_lines;
+  std::vector<QuantityFact> quantities;
+  std::vector<CategoryFact> categories;
+  std::vector<NotObserved> not_observed;
+  std::int64_t skew_s = 0;  // the node's clock against the driver's
+  // When the newest answers ended, and those with parts.
+  std::int64_t at = 0, parts_at = 0;
+};
+
+// Adds what an answer says. Answers may come in any order. Limits are known only from findings, so
+// a passing test needs a report with its passes.
+void learn(NodeFacts& facts, const Attempt& attempt, const StepAnswer& answer);
+
+struct GroupFacts {
+  std::optional<Matrix> pairs;  // of the largest search
+  std::optional<double> whole_limit_gbps;
+  std::vector<CategoryFact> categories;
+};
+
+void learn(GroupFacts& facts, const GroupAttempt& attempt, const StepAnswer& answer);
+
+}  // namespace muster::accept
