@@ -108,11 +108,6 @@ Result<void> sync_folder(const fs::path& folder) {
   return os_error("write", folder.string(), errno);
 }
 
-std::string user_name() {
-  const auto* const entry = ::getpwuid(::geteuid());
-  return entry != nullptr ? entry->pw_name : fmt::format("{}", ::geteuid());
-}
-
 // "STAGE.NUMBER.json" or "STAGE.NUMBER.started".
 struct AttemptName {
   Stage stage = Stage::inventory;
@@ -222,7 +217,7 @@ OrFailure<void> RunFolder::lock() {
     return undecided_run(fmt::format("{} is being driven by {}", path_.string(),
                                      holder.empty() ? "another muster" : printable(trim(holder))));
   }
-  const auto text = fmt::format("{} on {}, process {}, since {}\n", user_name(), host_name(),
+  const auto text = fmt::format("{} on {}, process {}, since {}\n", current_user(), host_name(),
                                 ::getpid(), utc_now());
   if (::ftruncate(lock_.get(), 0) != 0 || write_all(lock_.get(), text) != 0) {
     return undecided(os_error("write", file.string(), errno).value());
@@ -308,7 +303,7 @@ Result<void> RunFolder::begin_attempt(const A& attempt, std::int64_t deadline) {
   const auto* const job = std::getenv("SLURM_JOB_ID");
   const StartedAttempt started{.at = attempt.started,
                                .deadline = deadline,
-                               .who = user_name(),
+                               .who = current_user(),
                                .host = host_name(),
                                .pid = ::getpid(),
                                .job = job == nullptr ? "" : job,
@@ -414,6 +409,11 @@ void RunFolder::note(const std::string& line) const {
   if (journal.is_open()) {
     static_cast<void>(write_all(journal.get(), fmt::format("{}\n", line)));
   }
+}
+
+std::string current_user() {
+  const auto* const entry = ::getpwuid(::geteuid());
+  return entry != nullptr ? entry->pw_name : fmt::format("{}", ::geteuid());
 }
 
 Order make_order(Plan plan, std::vector<OrderedNode> nodes) {

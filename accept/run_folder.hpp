@@ -112,6 +112,9 @@ class RunFolder {
   std::map<Key, std::size_t> places_;  // in results_
 };
 
+// The name of the user of this process.
+[[nodiscard]] std::string current_user();
+
 // A new order of these nodes, with an id of its own.
 [[nodiscard]] Order make_order(Plan plan, std::vector<OrderedNode> nodes);
 

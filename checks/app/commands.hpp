@@ -10,6 +10,7 @@
 #include <variant>
 #include <vector>
 
+#include "accept/accept_command.hpp"
 #include "lib/base/quantity.hpp"
 #include "lib/base/result.hpp"
 #include "lib/command/options.hpp"
@@ -108,10 +109,11 @@ struct PrintCommand {
   std::string text;
 };
 
-using Invocation = std::variant<PrintCommand, CheckCommand, SnapshotCommand, ListCommand,
-                                ExplainCommand, ProfilesCommand, ValidateCommand, HookCommand,
-                                DrainCommand, ResumeCommand, StatusCommand, HistoryCommand,
-                                EventsCommand, HostfileCommand, SweepCommand, AgentCommand>;
+using Invocation =
+    std::variant<PrintCommand, CheckCommand, SnapshotCommand, ListCommand, ExplainCommand,
+                 ProfilesCommand, ValidateCommand, HookCommand, DrainCommand, ResumeCommand,
+                 StatusCommand, HistoryCommand, EventsCommand, HostfileCommand, SweepCommand,
+                 AgentCommand, AcceptCommand>;
 
 [[nodiscard]] int run_check(const CheckCommand& command, const Caller& caller, Deadline& deadline);
 // Judges this node again and again, and keeps its conditions in Kubernetes. Returns if it cannot

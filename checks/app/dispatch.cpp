@@ -55,9 +55,9 @@ std::string line_for_npd(std::string_view message) {
 }
 
 // The commands without a deadline.
-constexpr std::tuple kUnlimited{&run_list,   &run_validate, &run_drain,
-                                &run_resume, &run_status,   &run_history,
-                                &run_events, &run_hostfile, &run_agent};
+constexpr std::tuple kUnlimited{&run_list,   &run_validate, &run_drain,  &run_resume,
+                                &run_status, &run_history,  &run_events, &run_hostfile,
+                                &run_agent,  &run_accept};
 
 struct CommandRunner {
   const Caller& caller;

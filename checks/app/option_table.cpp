@@ -148,6 +148,7 @@ using E = EventsCommand;
 using F = HostfileCommand;
 using W = SweepCommand;
 using A = AgentCommand;
+using N = AcceptCommand;
 
 // The options of each command.
 template <class C>
@@ -326,6 +327,32 @@ constexpr std::array kOptions<A>{
                         "the folder with token and ca.crt (default the pod's)"),
 };
 
+template <>
+constexpr std::array kOptions<N>{
+    option<&N::run>("--run", "DIR", "the folder of the run; the same folder again resumes it"),
+    option<&N::plan>("--plan", "quick|standard|strict|FILE",
+                     "stages, times and retests: with a soak of 30 minutes, a day, three days, or "
+                     "as a file of YAML says (default standard)"),
+    option<&N::by>("--by", "slurm|ssh|mpirun|local|sim|PROGRAM",
+                   "how to reach the nodes; PROGRAM gets the node and a command (default: slurm in "
+                   "an allocation, local for this machine, else ssh)"),
+    option<&N::soak>("--soak", "TIME", "how long each node is under load, such as 36h"),
+    option<&N::dry_run>("--dry-run", "", "print stages, times and node-hours, and do nothing"),
+    option<&N::status>("--status", "", "print the state of the run, also while it is driven"),
+    option<&N::page>("--page", "", "write page.html, accept.json and accept.csv again"),
+    option<&N::retest>("--retest", "HOSTLIST", "record that these nodes are to begin again"),
+    option<&N::go_on>("--go-on", "CHECK",
+                      "record that the nodes are to blame for a check that stopped a stage"),
+    option<&N::withdraw>("--withdraw", "HOSTLIST",
+                         "record that these nodes are no longer part of the delivery"),
+    option<&N::why>("--why", "TEXT", "the reason, which the page shows"),
+    option<&N::muster>("--muster", "FILE",
+                       "muster on the nodes (default: the path of this program)"),
+    option<&N::sim>("--sim", "WORD=VALUE,...", "the fleet of --by sim; help lists the words"),
+    option<&N::step>("--step", "JSON",
+                     "on a node, for muster itself: run a stage and print the answer"),
+};
+
 template <class Command>
 CommandText text_of(std::string_view synopsis, std::string_view about,
                     std::string_view examples = {}) {
@@ -359,6 +386,7 @@ template std::span<const Option<EventsCommand>> options_of();
 template std::span<const Option<HostfileCommand>> options_of();
 template std::span<const Option<SweepCommand>> options_of();
 template std::span<const Option<AgentCommand>> options_of();
+template std::span<const Option<AcceptCommand>> options_of();
 
 std::vector<CommandText> command_texts() {
   return {
@@ -417,6 +445,13 @@ std::vector<CommandText> command_texts() {
                             "Judge this node again and again, and show the verdict as conditions "
                             "and events of its Kubernetes node",
                             "  muster agent --metrics /var/lib/node_exporter/muster.prom\n"),
+      text_of<AcceptCommand>(
+          "[HOSTLIST | @FILE]... [OPTION]...",
+          "Test a delivery of nodes, from powered on to one page for the provider",
+          "  muster accept gpu-[001-128] --run delivery-7 --by ssh\n"
+          "  sbatch -N 128 --requeue --wrap 'muster accept gpu-[001-128] --run "
+          "/shared/delivery-7'\n"
+          "  muster accept --run delivery-7 --status\n"),
   };
 }
 

@@ -141,6 +141,24 @@ Result<void> finish(SweepCommand& command, const Words& /*words*/) {
       {{command.status && command.dry_run, "--status changes nothing, and excludes --dry-run"}});
 }
 
+Result<void> finish(AcceptCommand& command, const Words& words) {
+  command.words = words;
+  const auto given = [](const std::string& text) { return text.empty() ? 0 : 1; };
+  const int tasks = given(command.retest) + given(command.withdraw) + given(command.go_on) +
+                    (command.status ? 1 : 0) + (command.page ? 1 : 0) + (command.dry_run ? 1 : 0);
+  if (!command.step.empty() || command.sim == "help") return {};
+  return check_usage({
+      {tasks > 1,
+       "--status, --page, --dry-run, --retest, --withdraw and --go-on exclude each other"},
+      {command.run.empty() && !command.dry_run, "--run is missing, the folder of the run"},
+      {command.dry_run && words.empty(), "expected nodes, such as gpu-[001-128]"},
+      {command.withdraw.empty() != command.why.empty() && command.go_on.empty() &&
+           command.retest.empty(),
+       "--withdraw and --why need each other"},
+      {!command.sim.empty() && command.by != "sim", "--sim needs --by sim"},
+  });
+}
+
 Result<void> finish(HostfileCommand& command, const Words& words) {
   if (!words.empty() && !command.partition.empty()) {
     return make_error("a list and --partition exclude each other");

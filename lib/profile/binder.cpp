@@ -193,6 +193,13 @@ Result<void> Binder::value(const Yaml& node, const Place& place, int& out) {
   return {};
 }
 
+Result<void> Binder::value(const Yaml& node, const Place& place, std::int64_t& out) {
+  int number = 0;
+  TRY(value(node, place, number));
+  out = number;
+  return {};
+}
+
 Result<void> Binder::value(const Yaml& node, const Place& place, double& out) {
   const auto parsed = parse_number(node.text);
   if (!parsed) return wrong_type(node, place, "a number");

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <limits>
 #include <map>
@@ -102,6 +103,7 @@ class Binder {
   // Reads a value over what `out` holds.
   [[nodiscard]] Result<void> value(const Yaml& node, const Place& place, bool& out);
   [[nodiscard]] Result<void> value(const Yaml& node, const Place& place, int& out);
+  [[nodiscard]] Result<void> value(const Yaml& node, const Place& place, std::int64_t& out);
   [[nodiscard]] Result<void> value(const Yaml& node, const Place& place, double& out);
   [[nodiscard]] Result<void> value(const Yaml& node, const Place& place, std::string& out);
   [[nodiscard]] Result<void> value(const Yaml& node, const Place& place, Words& out);

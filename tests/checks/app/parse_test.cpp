@@ -222,6 +222,11 @@ struct Slip {
 };
 
 constexpr auto kSlips = std::to_array<Slip>({
+    {"accept gpu-1", "--run is missing"},
+    {"accept --dry-run", "expected nodes"},
+    {"accept --run r --status --page", "exclude each other"},
+    {"accept --run r --withdraw gpu-1", "need each other"},
+    {"accept --run r --sim nodes=4", "--sim needs --by sim"},
     // Commands
     {"", "expected a command (see muster --help)"},
     {"chekc", "unknown command chekc; did you mean check? (see muster --help)"},
@@ -338,6 +343,15 @@ constexpr auto kSlips = std::to_array<Slip>({
     {"sweep --status --dry-run", "sweep: --status changes nothing, and excludes --dry-run"},
     {"sweep n1", "sweep: "},
 });
+
+TEST(ParseTest, AcceptTakesNodesAndOneTask) {
+  const auto accept = parsed<AcceptCommand>(
+      "accept gpu-[1-4] @order --run r --plan quick --by ssh --soak 36h --muster /opt/muster");
+  EXPECT_THAT(accept.words, ElementsAre("gpu-[1-4]", "@order"));
+  EXPECT_EQ(accept.run, "r");
+  EXPECT_EQ(accept.by, "ssh");
+  EXPECT_EQ(accept.soak, "36h");
+}
 
 TEST(TypingTest, EveryMistakeGetsAHint) {
   for (const auto& [typed, said] : kSlips) {

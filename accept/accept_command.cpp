@@ -1,0 +1,336 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "accept/accept_command.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <sys/resource.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <system_error>
+#include <utility>
+
+#include "accept/fleet.hpp"
+#include "accept/loop.hpp"
+#include "accept/orders.hpp"
+#include "accept/remote.hpp"
+#include "accept/run_folder.hpp"
+#include "accept/sim.hpp"
+#include "accept/standing_text.hpp"
+#include "accept/step.hpp"
+#include "accept/stop_signals.hpp"
+#include "accept/write_page.hpp"
+#include "lib/accept/terms.hpp"
+#include "lib/base/clock.hpp"
+#include "lib/base/host_name.hpp"
+#include "lib/base/quantity.hpp"
+#include "lib/base/text.hpp"
+#include "lib/command/version.hpp"
+#include "lib/hosts/hostlist.hpp"
+
+namespace muster::app {
+namespace {
+
+using namespace accept;  // NOLINT(google-build-using-namespace): the command is about nothing else
+
+constexpr std::string_view kSim = "sim";
+constexpr std::string_view kHelp = "help";  // of --sim
+
+template <class T>
+OrFailure<T> or_usage(Result<T> result) {
+  if (result) return *std::move(result);
+  return tl::unexpected(Failure{.status = kExitUsage, .message = result.error().message});
+}
+
+template <class T>
+OrFailure<T> or_configuration(Result<T> result) {
+  if (result) return *std::move(result);
+  return bad_configuration(result.error());
+}
+
+std::int64_t now() { return wall_time().time_since_epoch().count(); }
+
+Result<std::int64_t> soak_of(const std::string& text) {
+  const auto time = parse_quantity<SecondsKind>(text);
+  if (!time) return make_error(fmt::format("--soak: {}", time.error().message));
+  return static_cast<std::int64_t>(time->value);
+}
+
+// The plan of the command line, checked against the number of nodes.
+OrFailure<Plan> plan_of(const AcceptCommand& command, std::size_t nodes) {
+  TRY_ASSIGN(auto plan,
+             or_configuration(read_plan(command.plan.empty() ? "standard" : command.plan)));
+  if (!command.soak.empty()) {
+    TRY_ASSIGN(plan.soak_s, or_usage(soak_of(command.soak)));
+    plan.slice_s = std::min(plan.slice_s, plan.soak_s);
+  }
+  for (const auto& checked : {check_plan(plan), check_soak(plan, nodes)}) {
+    if (!checked) return bad_configuration(checked.error());
+  }
+  return plan;
+}
+
+std::string by_of(const AcceptCommand& command, const Order& order, const Variables& variables) {
+  if (!command.by.empty()) return command.by;
+  if (!value_of(variables, "SLURM_JOB_NODELIST").empty()) return "slurm";
+  const auto& first = order.nodes.front().name;
+  const bool here =
+      first == "localhost" || first == host_name() || first == without_domain(host_name());
+  return order.nodes.size() == 1 && here ? "local" : "ssh";
+}
+
+std::string muster_on_nodes(const AcceptCommand& command) {
+  if (!command.muster.empty()) return command.muster;
+  std::error_code failure;
+  const auto self = std::filesystem::read_symlink("/proc/self/exe", failure);
+  return failure ? "/usr/bin/muster" : self.string();
+}
+
+// A new order, or the one on record if it is the same.
+OrFailure<RunFolder> open_run(const AcceptCommand& command) {
+  const std::filesystem::path path = command.run;
+  std::error_code failure;
+  const bool is_new = !std::filesystem::exists(path / "run.json", failure);
+  if (is_new && command.words.empty()) {
+    return tl::unexpected(Failure{
+        .status = kExitUsage,
+        .message =
+            fmt::format("{} is not the folder of a run, and no nodes are given", command.run)});
+  }
+  std::vector<OrderedNode> nodes;
+  if (!command.words.empty()) {
+    TRY_ASSIGN(nodes, or_usage(read_nodes(command.words)));
+  }
+  if (is_new) {
+    TRY_ASSIGN(auto plan, plan_of(command, nodes.size()));
+    return RunFolder::create(path, make_order(std::move(plan), std::move(nodes)));
+  }
+  TRY_ASSIGN(auto folder, RunFolder::open(path, RunFolder::Use::drive));
+  const auto& order = folder.order();
+  std::string differs;
+  if (order.muster != kVersion) {
+    differs = fmt::format("it was begun by muster {}, and this is {}", order.muster, kVersion);
+  } else if (!nodes.empty()) {
+    differs = difference(order.nodes, nodes);
+  }
+  if (differs.empty() && !(command.plan.empty() && command.soak.empty())) {
+    TRY_ASSIGN(const auto plan, plan_of(command, order.nodes.size()));
+    differs = difference(order.plan, plan);
+  }
+  if (differs.empty()) return folder;
+  return bad_configuration(
+      {fmt::format("{}: {}; a changed order needs another folder", command.run, differs)});
+}
+
+std::vector<bool> all_reachable(const Order& order) {
+  return std::vector<bool>(order.nodes.size(), true);
+}
+
+// The wall clock, or the end of the newest attempt: that of a simulated fleet is ahead.
+std::int64_t time_of(const RunFolder& folder) {
+  auto time = now();
+  for (const auto& attempt : folder.results().attempts) time = std::max(time, attempt.ended);
+  return time;
+}
+
+Actions look(const RunFolder& folder) {
+  return next(folder.order(), folder.results(), all_reachable(folder.order()), time_of(folder));
+}
+
+int exit_status_of(const Actions& actions) {
+  if (!actions.complete) return kExitUndecided;
+  const bool accepted = std::ranges::all_of(actions.standings, [](const NodeStanding& each) {
+    return each.verdict == NodeVerdict::accepted || each.verdict == NodeVerdict::remarks ||
+           each.verdict == NodeVerdict::withdrawn;
+  });
+  return accepted ? kExitHealthy : kExitUnhealthy;
+}
+
+int show_status(const AcceptCommand& command, const Caller& caller) {
+  const auto folder = RunFolder::open(command.run, RunFolder::Use::read);
+  if (!folder) return fail(caller, folder.error());
+  const auto actions = look(*folder);
+  return deliver(caller, "", standing_text(folder->order(), actions), exit_status_of(actions));
+}
+
+int make_page(const AcceptCommand& command, const Caller& caller) {
+  const auto folder = RunFolder::open(command.run, RunFolder::Use::read);
+  if (!folder) return fail(caller, folder.error());
+  const auto actions = look(*folder);
+  const auto status = write_page(*folder, actions, time_of(*folder));
+  if (!status) return fail(caller, undecided(status.error()).value());
+  return deliver(caller, "", fmt::format("{}/page.html\n", command.run), *status);
+}
+
+// The decision of the command line, if it has one.
+OrFailure<std::optional<Decision>> decision_of(const AcceptCommand& command,
+                                               const RunFolder& folder) {
+  Decision decision{.why = command.why, .who = current_user(), .at = now()};
+  if (!command.go_on.empty()) {
+    decision.kind = DecisionKind::go_on;
+    decision.check = command.go_on;
+    const auto breakers = look(folder).breakers;
+    if (std::ranges::find(breakers, command.go_on, &Breaker::check) != breakers.end()) {
+      return decision;
+    }
+    return or_usage<std::optional<Decision>>(make_error(
+        fmt::format("--go-on: no stage is stopped by {}", printable(command.go_on, 80))));
+  }
+  const auto& list = command.retest.empty() ? command.withdraw : command.retest;
+  if (list.empty()) return std::nullopt;
+  if (command.retest.empty()) decision.kind = DecisionKind::withdraw;
+  TRY_ASSIGN(decision.nodes, or_usage(expand_hostlist(list, kMaxNodes)));
+  const auto& ordered = folder.order().nodes;
+  for (const auto& node : decision.nodes) {
+    if (std::ranges::find(ordered, node, &OrderedNode::name) != ordered.end()) continue;
+    return or_usage<std::optional<Decision>>(
+        make_error(fmt::format("{} was not ordered", printable(node, 80))));
+  }
+  return decision;
+}
+
+int dry_run(const AcceptCommand& command, const Caller& caller) {
+  const auto nodes = read_nodes(command.words);
+  if (!nodes) return fail(caller, {.status = kExitUsage, .message = nodes.error().message});
+  const auto plan = plan_of(command, nodes->size());
+  if (!plan) return fail(caller, plan.error());
+  auto text = plan_text(*plan, nodes->size());
+  const auto order = make_order(*plan, *nodes);
+  const auto by = by_of(command, order, caller.variables);
+  const auto& first = nodes->front().name;
+  if (by != kSim) {
+    const auto words =
+        node_command(by, first, {muster_on_nodes(command), "accept", "--step", "REQUEST"});
+    text += fmt::format("a stage of {} would run: {}\n", first, fmt::join(words, " "));
+  }
+  return deliver(caller, "", text, kExitHealthy);
+}
+
+class Progress {
+ public:
+  Progress(const Order& order, const Console& console) : order_(order), console_(console) {}
+
+  // On a terminal, replaces the last line.
+  void show(const Actions& actions) {
+    if (console_.width == 0) return;
+    const auto line = printable(progress_line(order_, actions), console_.width - 1);
+    if (line == shown_) return;
+    static_cast<void>(console_.out(fmt::format("\r\x1b[K{}", line)));
+    shown_ = line;
+  }
+
+  void ended(const std::string& line) {
+    const auto* const erase = console_.width == 0 ? "" : "\r\x1b[K";
+    static_cast<void>(console_.out(fmt::format("{}{} {}\n", erase, utc_now(), line)));
+    shown_.clear();
+  }
+
+  void finish() {
+    if (!shown_.empty()) static_cast<void>(console_.out("\r\x1b[K"));
+  }
+
+ private:
+  const Order& order_;
+  const Console& console_;
+  std::string shown_;
+};
+
+// 512 programs with four pipes each.
+void allow_many_files() {
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
+  limit.rlim_cur = limit.rlim_max;
+  static_cast<void>(::setrlimit(RLIMIT_NOFILE, &limit));
+}
+
+// The number of GPUs by the newest inventory of a node.
+std::size_t gpus_of(const RunFolder& folder, std::size_t node) {
+  const auto& name = folder.order().nodes.at(node).name;
+  const auto& attempts = folder.results().attempts;
+  const auto newest =
+      std::find_if(attempts.rbegin(), attempts.rend(), [&](const accept::Attempt& each) {
+        return each.stage == Stage::inventory && each.node == name && !each.boot_id.empty();
+      });
+  if (newest == attempts.rend()) return 0;
+  const auto answer = folder.answer(*newest);
+  if (!answer || !*answer) return 0;
+  const auto count = std::ranges::count((*answer)->parts, "gpu", &Part::kind);
+  return static_cast<std::size_t>(count);
+}
+
+OrFailure<std::unique_ptr<Fleet>> fleet_of(const AcceptCommand& command, const RunFolder& folder,
+                                           const Caller& caller, int wake) {
+  const auto& order = folder.order();
+  if (command.by == kSim) {
+    return or_usage(make_sim_fleet(order, command.sim, folder.results()));
+  }
+  return or_usage(make_remote_fleet(
+      order, {.by = by_of(command, order, caller.variables),
+              .muster = muster_on_nodes(command),
+              .folder = folder.path(),
+              .variables = caller.variables,
+              .wake = wake,
+              .gpus = [&folder](std::size_t node) { return gpus_of(folder, node); }}));
+}
+
+std::string last_words(LoopEnd end, const AcceptCommand& command) {
+  switch (end) {
+    case LoopEnd::complete:
+      return "";
+    case LoopEnd::breaker:
+      return "stopped     by a suspected common cause\n";
+    case LoopEnd::waiting:
+      return "incomplete  no other node can be reached now\n";
+    case LoopEnd::stopped:
+      break;
+  }
+  return fmt::format("stopped     muster accept --run {} goes on\n", command.run);
+}
+
+int drive(const AcceptCommand& command, const Caller& caller) {
+  auto folder = open_run(command);
+  if (!folder) return fail(caller, folder.error());
+  const auto decision = decision_of(command, *folder);
+  if (!decision) return fail(caller, decision.error());
+  if (*decision) {
+    const auto decided = folder->decide(**decision);
+    if (!decided) return fail(caller, undecided(decided.error()).value());
+    return deliver(caller, "",
+                   fmt::format("recorded; muster accept --run {} goes on\n", command.run),
+                   kExitHealthy);
+  }
+  StopSignals signals;
+  allow_many_files();
+  const auto fleet = fleet_of(command, *folder, caller, signals.descriptor());
+  if (!fleet) return fail(caller, fleet.error());
+  Progress progress(folder->order(), caller.console);
+  const LoopHooks hooks{.stops = [&] { return signals.count(); },
+                        .progress = [&](const Actions& actions) { progress.show(actions); },
+                        .ended = [&](const std::string& line) { progress.ended(line); }};
+  const auto ended = run_acceptance(*folder, **fleet, hooks);
+  progress.finish();
+  if (!ended) return fail(caller, undecided(ended.error()).value());
+  const auto status = write_page(*folder, ended->last, (*fleet)->now());
+  if (!status) return fail(caller, undecided(status.error()).value());
+  auto text = standing_text(folder->order(), ended->last);
+  text += last_words(ended->end, command);
+  text += fmt::format("page        {}/page.html\n", command.run);
+  return deliver(caller, "", text, *status);
+}
+
+}  // namespace
+
+int run_accept(const AcceptCommand& command, const Caller& caller) {
+  if (!command.step.empty()) return run_step(command.step, caller);
+  if (command.sim == kHelp) {
+    return deliver(caller, "", fmt::format("{}\n", wrapped(sim_fleet_help(), 2)), kExitHealthy);
+  }
+  if (command.dry_run) return dry_run(command, caller);
+  if (command.page) return make_page(command, caller);
+  if (command.status) return show_status(command, caller);
+  return drive(command, caller);
+}
+
+}  // namespace muster::app

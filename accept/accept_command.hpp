@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+// `muster accept`: takes a delivery of nodes from powered on to one page.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "lib/command/output.hpp"
+
+namespace muster::app {
+
+struct AcceptCommand {
+  static constexpr std::string_view kName = "accept";
+
+  std::vector<std::string> words;  // host lists and @FILE
+  std::string run;                 // folder
+  std::string plan;                // empty: standard, or that of the run
+  std::string by;                  // empty: by what is there
+  std::string soak;                // a time, instead of the plan's
+  std::string sim;                 // words of --by sim
+  std::string muster;              // the program on the nodes; empty: this one's path
+  bool dry_run = false;
+  bool status = false;
+  bool page = false;
+  std::string retest, withdraw;  // host lists
+  std::string go_on;             // a check
+  std::string why;
+  std::string step;  // on a node: a request of the driver
+};
+
+// Exit status: 0 complete, and all are accepted; 1 complete, and not all are; 2 not complete.
+[[nodiscard]] int run_accept(const AcceptCommand& command, const Caller& caller);
+
+}  // namespace muster::app

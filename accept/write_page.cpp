@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "accept/write_page.hpp"
+
+#include <fmt/format.h>
+
+#include <map>
+#include <string_view>
+#include <vector>
+
+#include "lib/accept/delivery.hpp"
+#include "lib/accept/facts.hpp"
+#include "lib/accept/page.hpp"
+#include "lib/base/json_write.hpp"
+
+namespace muster::accept {
+
+Result<int> write_page(const RunFolder& folder, const Actions& actions, std::int64_t now) {
+  const auto& order = folder.order();
+  std::map<std::string_view, std::size_t> places;
+  for (std::size_t i = 0; i < order.nodes.size(); ++i) places[order.nodes[i].name] = i;
+  std::vector<NodeFacts> facts(order.nodes.size());
+  GroupFacts group;
+  // One answer at a time is in memory.
+  for (const auto& attempt : folder.results().attempts) {
+    if (attempt.end == AttemptEnd::running) continue;
+    TRY_ASSIGN(const auto answer, folder.answer(attempt));
+    if (answer) learn(facts.at(places.at(attempt.node)), attempt, *answer);
+  }
+  for (const auto& attempt : folder.results().groups) {
+    if (attempt.end == AttemptEnd::running) continue;
+    TRY_ASSIGN(const auto answer, folder.answer(attempt));
+    if (answer) learn(group, attempt, *answer);
+  }
+  const auto delivery = make_delivery(order, folder.results(), actions, facts, group,
+                                      {.who = current_user(), .now = now});
+  TRY(folder.write("accept.json", fmt::format("{}\n", to_json_line(delivery))));
+  TRY(folder.write("page.html", accept_page(delivery)));
+  TRY(folder.write("accept.csv", accept_csv(delivery)));
+  return exit_status(delivery);
+}
+
+}  // namespace muster::accept

@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+// Writes accept.json, page.html and accept.csv into the folder of a run.
+#pragma once
+
+#include <cstdint>
+
+#include "accept/run_folder.hpp"
+
+namespace muster::accept {
+
+// Returns the exit status of the delivery.
+[[nodiscard]] Result<int> write_page(const RunFolder& folder, const Actions& actions,
+                                     std::int64_t now);
+
+}  // namespace muster::accept
