@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <set>
 #include <string_view>
@@ -71,9 +72,14 @@ class Planner {
     index.reserve(order_.nodes.size());
     for (std::size_t i = 0; i < order_.nodes.size(); ++i) index.emplace(order_.nodes[i].name, i);
     std::vector<std::vector<Event>> events(order_.nodes.size());
+    std::size_t likely = 0;  // nodes are mostly on record in their order
     const auto add = [&](const std::string& name, Event event) {
-      const auto found = index.find(name);
-      if (found != index.end()) events[found->second].push_back(event);
+      if (likely >= order_.nodes.size() || order_.nodes[likely].name != name) {
+        const auto found = index.find(name);
+        if (found == index.end()) return;
+        likely = found->second;
+      }
+      events[likely++].push_back(event);
     };
     for (const auto& attempt : results_.attempts) add(attempt.node, &attempt);
     for (const auto& group : results_.groups) {
@@ -104,19 +110,17 @@ class Planner {
 
   // A serial at two nodes, and a node whose profile is not that of its group.
   void compare_inventories() {
-    std::unordered_map<std::string_view, std::size_t> owners;
+    std::vector<std::pair<std::size_t, SerialOwner>> owners;  // by hash: tens of thousands
     std::map<std::string_view, std::map<std::string_view, std::size_t>> profiles;
     for (std::size_t i = 0; i < folds_.size(); ++i) {
       const auto* inventory = folds_[i].inventory();
       if (inventory == nullptr || folds_[i].standing().verdict == NodeVerdict::withdrawn) continue;
       ++profiles[order_.nodes[i].group][inventory->profile];
       for (const auto& serial : inventory->serials) {
-        const auto [other, first] = owners.emplace(serial, i);
-        if (first || other->second == i) continue;
-        hold_for_serial(i, other->second, serial);
-        hold_for_serial(other->second, i, serial);
+        owners.push_back({std::hash<std::string_view>()(serial), {i, &serial}});
       }
     }
+    hold_for_serials(std::move(owners));
     for (std::size_t i = 0; i < folds_.size(); ++i) {
       const auto* inventory = folds_[i].inventory();
       if (inventory == nullptr) continue;
@@ -129,6 +133,27 @@ class Planner {
                       .device = "node",
                       .message = fmt::format("profile {}, expected {}, as {} other nodes have",
                                              inventory->profile, usual->first, usual->second)});
+    }
+  }
+
+  struct SerialOwner {
+    std::size_t node;
+    const std::string* serial;
+
+    auto operator<=>(const SerialOwner&) const = default;
+  };
+
+  void hold_for_serials(std::vector<std::pair<std::size_t, SerialOwner>> owners) {
+    std::ranges::sort(owners, {},
+                      [](const auto& owner) { return std::pair(owner.first, owner.second.node); });
+    for (std::size_t i = 0; i + 1 < owners.size(); ++i) {
+      const auto& [hash, owner] = owners[i];
+      for (std::size_t k = i + 1; k < owners.size() && owners[k].first == hash; ++k) {
+        const auto& other = owners[k].second;
+        if (other.node == owner.node || *other.serial != *owner.serial) continue;
+        hold_for_serial(other.node, owner.node, *owner.serial);
+        hold_for_serial(owner.node, other.node, *owner.serial);
+      }
     }
   }
 
