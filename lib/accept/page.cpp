@@ -121,15 +121,23 @@ void add_attempts(Json& shown, const NodeCard& card) {
       if (known == boots.end()) boots.push_back(attempt.boot_id);
     }
     const bool same_day = attempt.started.substr(0, 10) == attempt.ended.substr(0, 10);
-    rows.push_back(
-        {{"started", attempt.started},
-         {"ended", same_day && !attempt.ended.empty() ? attempt.ended.substr(11) : attempt.ended},
-         {"stage", to_string(attempt.stage)},
-         {"number", std::to_string(attempt.number)},
-         {"end", to_string(attempt.end)},
-         {"bad", attempt.end == AttemptEnd::fail || attempt.end == AttemptEnd::lost},
-         {"boot", boot},
-         {"result", attempt.result}});
+    const auto ended = attempt.ended.substr(same_day && !attempt.ended.empty() ? 11 : 0);
+    // A node that does not answer is asked again and again.
+    if (attempt.end == AttemptEnd::lost && !rows.empty() && rows.back()["end"] == "lost" &&
+        rows.back()["result"] == attempt.result) {
+      rows.back()["ended"] = ended;
+      rows.back()["last"] = std::to_string(attempt.number);
+      continue;
+    }
+    rows.push_back({{"started", attempt.started},
+                    {"ended", ended},
+                    {"stage", to_string(attempt.stage)},
+                    {"number", std::to_string(attempt.number)},
+                    {"last", ""},
+                    {"end", to_string(attempt.end)},
+                    {"bad", attempt.end == AttemptEnd::fail || attempt.end == AttemptEnd::lost},
+                    {"boot", boot},
+                    {"result", attempt.result}});
   }
   shown["attempts"] = section(std::move(rows));
   rows = Json::array();
@@ -144,8 +152,10 @@ void add_attempts(Json& shown, const NodeCard& card) {
 
 // Whether the only cause of a card has all that `why` says.
 bool explains(const NodeCard& card) {
-  return card.causes.size() == 1 && card.why.ends_with(card.causes.front().message) &&
-         card.why.starts_with(card.causes.front().check);
+  if (card.causes.size() != 1) return false;
+  const auto& [check, device, message, observed, limit, unit, source, remedy, category, other] =
+      card.causes.front();
+  return card.why == message || card.why == fmt::format("{} {}: {}", check, device, message);
 }
 
 Json card_of(const NodeCard& card) {
@@ -307,7 +317,6 @@ Json table_of(const Delivery& delivery) {
     }
     table["rows"].push_back({{"node", row.node},
                              {"badge", badge_of(row.verdict)},
-                             {"stage", to_string(row.stage)},
                              {"physical_host", row.physical_host},
                              {"serial", row.serial},
                              {"hours", fmt::format("{:.1f}", row.soak_hours)},

@@ -32,7 +32,7 @@ double step_of(double most) {
 
 std::string number_text(double value) {
   const double size = std::abs(value);
-  const int digits = size >= 100 || value == std::round(value) ? 0 : size >= 10 ? 1 : 2;
+  const int digits = size >= 100 || size == 0 ? 0 : size >= 10 ? 1 : 2;
   return size > 0 && size < 0.01 ? fmt::format("{:.1e}", value)
                                  : fmt::format("{:.{}f}", value, digits);
 }
@@ -104,7 +104,7 @@ Json bars_of(const std::vector<Bar>& bars, const std::string& unit,
       {"unit", unit}, {"scale", Json::array()}, {"labels", Json::array()}, {"limit", nullptr}};
   for (double value = 0; value <= most; value += step) {
     chart["scale"].push_back(
-        {{"y", fmt::format("{:.1f}", y_of(value))}, {"text", number_text(value)}});
+        {{"y", fmt::format("{:.1f}", y_of(value))}, {"text", fmt::format("{:g}", value)}});
   }
   std::string good, bad, crosses;
   const auto every = (bars.size() + 5) / 6;
