@@ -88,8 +88,20 @@ std::string muster_on_nodes(const AcceptCommand& command) {
   return failure ? "/usr/bin/muster" : self.string();
 }
 
+// Reports an error in --by or --sim before a folder is made.
+OrFailure<void> check_fleet(const AcceptCommand& command, const Order& order,
+                            const Caller& caller) {
+  const auto fleet = command.by == kSim
+                         ? make_sim_fleet(order, command.sim, {})
+                         : make_remote_fleet(order, {.by = by_of(command, order, caller.variables),
+                                                     .muster = muster_on_nodes(command),
+                                                     .variables = caller.variables});
+  if (fleet) return {};
+  return tl::unexpected(Failure{.status = kExitUsage, .message = fleet.error().message});
+}
+
 // A new order, or the one on record if it is the same.
-OrFailure<RunFolder> open_run(const AcceptCommand& command) {
+OrFailure<RunFolder> open_run(const AcceptCommand& command, const Caller& caller) {
   const std::filesystem::path path = command.run;
   std::error_code failure;
   const bool is_new = !std::filesystem::exists(path / "run.json", failure);
@@ -105,7 +117,9 @@ OrFailure<RunFolder> open_run(const AcceptCommand& command) {
   }
   if (is_new) {
     TRY_ASSIGN(auto plan, plan_of(command, nodes.size()));
-    return RunFolder::create(path, make_order(std::move(plan), std::move(nodes)));
+    auto order = make_order(std::move(plan), std::move(nodes));
+    TRY(check_fleet(command, order, caller));
+    return RunFolder::create(path, std::move(order));
   }
   TRY_ASSIGN(auto folder, RunFolder::open(path, RunFolder::Use::drive));
   const auto& order = folder.order();
@@ -290,7 +304,7 @@ std::string last_words(LoopEnd end, const AcceptCommand& command) {
 }
 
 int drive(const AcceptCommand& command, const Caller& caller) {
-  auto folder = open_run(command);
+  auto folder = open_run(command, caller);
   if (!folder) return fail(caller, folder.error());
   const auto decision = decision_of(command, *folder);
   if (!decision) return fail(caller, decision.error());

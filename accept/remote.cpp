@@ -156,7 +156,6 @@ class RemoteFleet : public Fleet {
     task.step.group = step;
     task.started = Clock::now();
     task.deadline = task.started + seconds(deadline_s(order_.plan, step.stage)) + kConnectTime;
-    task.left = step.stage == Stage::whole ? order_.plan.whole_runs : 1;
     run_group(key, task);
   }
 
@@ -182,9 +181,7 @@ class RemoteFleet : public Fleet {
   struct Task {
     EndedStep step;
     Clock::time_point started{}, deadline{};
-    std::int64_t left = 0;          // runs of a group
-    std::vector<Report> reports{};  // of a group
-    std::size_t probes = 0;         // running
+    std::size_t probes = 0;  // of nodes of a group, running
   };
 
   struct Probe {
@@ -321,11 +318,9 @@ class RemoteFleet : public Fleet {
   void finish_group(std::size_t key, Task& task, const Result<Ended>& result) {
     auto report = result ? report_in(result->out) : Result<Report>(tl::unexpected(result.error()));
     if (!report) return explain_group(key, task, result, report.error());
-    task.reports.push_back(*std::move(report));
-    if (--task.left > 0 && !stopping_) return run_group(key, task);
     auto answer = own_answer(host_name());
     answer.seconds = std::chrono::duration<double>(Clock::now() - task.started).count();
-    answer.reports = std::move(task.reports);
+    answer.reports.push_back(*std::move(report));
     task.step.answer = std::move(answer);
     conclude(key);
   }
