@@ -190,7 +190,7 @@ cat >"$cdi" <<EOF
    "containerPath": "/usr/lib/x86_64-linux-gnu/libnvidia-ml.so.1", "options": ["ro", "bind"]}]}}]}
 EOF
 docker save muster --output "$work/muster.tar"
-"${podman[@]}" --cgroup-manager cgroupfs load --input "$work/muster.tar" >/dev/null
+"${podman[@]}" --cgroup-manager cgroupfs load --quiet --input "$work/muster.tar" >/dev/null
 said=$("${podman[@]}" --cgroup-manager cgroupfs --runtime runc run --rm --network none --ulimit nofile=1024:1024 \
   --ulimit nproc=1024:1024 --device muster.test/gpu=all muster snapshot 2>/dev/null)
 [[ $(jq --raw-output .nvml.status <<<"$said") == ok ]] || fail "no NVML by CDI: $said"
