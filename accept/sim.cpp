@@ -27,6 +27,9 @@ constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::max();
 // How long it takes to see that a node has stopped answering.
 constexpr std::int64_t kSilence = 60;
 
+// The answers of all of ten thousand nodes together would need much memory.
+constexpr std::size_t kAtOnce = 512;
+
 std::size_t index_of(Stage stage) { return static_cast<std::size_t>(stage); }
 
 class SimFleet final : public Fleet {
@@ -76,7 +79,7 @@ class SimFleet final : public Fleet {
     if (!running_.empty()) next = std::min(next, running_.begin()->first);
     if (next != kNever) now_ = std::max(now_, next);
     std::vector<EndedStep> ended;
-    while (!running_.empty() && running_.begin()->first <= now_) {
+    while (!running_.empty() && running_.begin()->first <= now_ && ended.size() < kAtOnce) {
       auto step = running_.extract(running_.begin());
       end(step.mapped());
       ended.push_back(std::move(step.mapped()));

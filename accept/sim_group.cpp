@@ -57,6 +57,7 @@ Finding bandwidth_finding(double gbps, const JobLimit* limit) {
   if (limit == nullptr) return finding;
   const bool fails = gbps * kGiga < limit->fail_below->value;
   const bool warns = limit->warn_below && gbps * kGiga < limit->warn_below->value;
+  finding.limit = limit->fail_below->value / kGiga;
   if (!fails && !warns) return finding;
   const double bound = (fails ? limit->fail_below : limit->warn_below)->value / kGiga;
   finding.outcome = fails ? Outcome::fail : Outcome::warn;

@@ -94,13 +94,14 @@ Finding judged(const NodeTest& test, const std::string& device, double value,
                               : warns ? Outcome::warn
                                       : Outcome::pass,
                               fmt::format("{} {:.4g} {}", test.what, value, test.unit));
-  if (!fails && !warns) return finding;
-  const double limit = fails ? *limits.fail_below : *limits.warn_below;
-  finding.message += fmt::format("; {} below {:.4g}", fails ? "fails" : "warns", limit);
   finding.observed = value;
-  finding.limit = limit;
   finding.unit = test.unit;
-  finding.remedy = fails ? Remedy::report_to_provider : Remedy::watch;
+  if (const auto& limit = warns && !fails ? limits.warn_below : limits.fail_below) {
+    finding.limit = *limit;
+    finding.message +=
+        fmt::format("; {} below {:.4g}", warns && !fails ? "warns" : "fails", *limit);
+  }
+  if (fails || warns) finding.remedy = fails ? Remedy::report_to_provider : Remedy::watch;
   return finding;
 }
 
@@ -144,7 +145,6 @@ void finish_report(Report& report, std::string_view profile, std::int64_t ended,
   report.started = fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(started));
   report.duration_ms = 1000 * seconds;
   conclude(report, checks);
-  std::erase_if(report.findings, is_plain_pass);
 }
 
 std::uint64_t SimNodes::place(std::size_t node, std::uint64_t which) const {

@@ -26,7 +26,7 @@ struct NodeHistory {
 [[nodiscard]] double uniform_at(std::uint64_t place);
 [[nodiscard]] double normal_at(std::uint64_t place);
 
-// Leaves out plain passes as the JSON of a report does, and judges.
+// Judges the findings, of which passes are kept, as --verbose does.
 void finish_report(Report& report, std::string_view profile, std::int64_t ended, double seconds,
                    const std::vector<std::string>& checks);
 
