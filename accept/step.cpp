@@ -164,7 +164,7 @@ class StepRunner {
     words.emplace_back("--format=json");
     words.emplace_back("--verbose");
     add_profile(words);
-    const auto program = caller_.bench.empty() ? companion("muster-bench") : caller_.bench;
+    const auto program = caller_.bench.empty() ? sibling_program("muster-bench") : caller_.bench;
     TRY_ASSIGN(const auto text, run_one(program, words));
     return add_report(text, "muster-bench", answer);
   }

@@ -79,7 +79,7 @@ std::optional<Matrix> matrix_of(const SearchResult& result, const Nodes& nodes) 
                 .cells = {},
                 .usual = result.scale->median,
                 .check = std::string(kLocateCheck)};
-  if (nodes.count() <= kMostDrawn) matrix.cells = lowest_rates(result, nodes);
+  if (nodes.count() <= kMaxDrawnNames) matrix.cells = lowest_rates(result, nodes);
   return matrix;
 }
 

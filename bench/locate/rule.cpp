@@ -88,13 +88,13 @@ std::optional<Scale> scale_of(const std::vector<double>& values, double noise, d
 Scale scale_about(double usual, double noise, double limit, std::size_t count) {
   return {.count = count,
           .median = usual,
-          .deviation = std::max(noise, kLeastDeviation) * usual,
+          .deviation = std::max(noise, kMinDeviation) * usual,
           .limit = limit};
 }
 
 Scale scale_of_few(double best, double noise, std::size_t count, const Floor& floor) {
   constexpr double kFar = 0.1;
-  const double deviation = std::max(noise, kLeastDeviation);
+  const double deviation = std::max(noise, kMinDeviation);
   double limit = best * (1 - std::max(kFar, kDeviations * deviation));
   if (floor && best >= *floor) limit = std::max(limit, std::min(*floor, best * (1 - kTolerance)));
   return scale_about(best, noise, limit, count);

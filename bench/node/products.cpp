@@ -60,7 +60,7 @@ class SoakLoad {
 
   // Without a library, or for a chip without bf16, it takes muster's own kernel.
   [[nodiscard]] Result<void> prepare(const Result<cublas::Library>& library, std::uint64_t bytes) {
-    constexpr double kMost = 500;  // products of a launch: more would not fit into a stream
+    constexpr double kMaxProducts = 500;  // of a launch: more would not fit into a stream
     const auto& kind = gemm_kinds().front();
     const auto n = matrix_size(kind, bytes);
     auto gemm = library ? Gemm::prepare(gpu(), *library, kind, {n, n, n}) : make_missing("");
@@ -71,7 +71,7 @@ class SoakLoad {
     }
     gemm_ = *std::move(gemm);
     TRY_ASSIGN(const auto one, gpu().timed([&] { return gemm_->start(); }));
-    products_ = static_cast<int>(std::clamp(kLaunchSeconds / one, 1.0, kMost));
+    products_ = static_cast<int>(std::clamp(kLaunchSeconds / one, 1.0, kMaxProducts));
     return {};
   }
 

@@ -248,7 +248,7 @@ Result<Report> run_own(const std::vector<std::string>& words, Variables variable
     return std::ranges::any_of(
         kLaunchers, [&](std::string_view name) { return variable.first.starts_with(name); });
   });
-  TRY_ASSIGN(const auto ended, run_program({.program = companion("muster-bench"),
+  TRY_ASSIGN(const auto ended, run_program({.program = sibling_program("muster-bench"),
                                             .arguments = words,
                                             .environment = std::move(variables),
                                             .limit = deadline}));

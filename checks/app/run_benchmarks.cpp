@@ -110,7 +110,7 @@ void add_findings(Report& report, std::vector<Finding> findings,
 }  // namespace
 
 Bench bench_for(const CheckCommand& command, const Caller& caller) {
-  Bench bench{.program = caller.bench.empty() ? companion("muster-bench") : caller.bench,
+  Bench bench{.program = caller.bench.empty() ? sibling_program("muster-bench") : caller.bench,
               .environment = caller.variables};
   if (!command.profile.empty()) {
     bench.arguments.push_back(fmt::format("--profile={}", command.profile));

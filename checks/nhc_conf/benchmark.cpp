@@ -15,7 +15,7 @@
 namespace muster::nhc {
 namespace {
 
-constexpr std::size_t kMostFindings = 16;
+constexpr std::size_t kMaxFindings = 16;
 constexpr std::size_t kLongestText = 200;
 
 // "16G" is 16 GiB, as in nccl-tests.
@@ -31,11 +31,11 @@ Result<std::uint64_t> parse_message_size(std::string_view text) {
 }
 
 Result<int> parse_attempts(std::string_view text) {
-  constexpr std::uint64_t kMost = 100;
+  constexpr std::uint64_t kMaxRepeats = 100;
   if (text.empty()) return 1;
   const auto value = parse_unsigned(text);
-  if (value && *value > 0 && *value <= kMost) return static_cast<int>(*value);
-  return unexpected_word(text, fmt::format("1 to {} repeats", kMost));
+  if (value && *value > 0 && *value <= kMaxRepeats) return static_cast<int>(*value);
+  return unexpected_word(text, fmt::format("1 to {} repeats", kMaxRepeats));
 }
 
 Result<double> parse_bandwidth(std::string_view text, std::string_view unit) {
@@ -131,7 +131,7 @@ Findings findings_in(const Report& report, const Benchmark& benchmark) {
     copy.category = impact_category(copy.code);
   }
   std::ranges::stable_sort(findings, {}, [](const Finding& each) { return rank(each.outcome); });
-  if (findings.size() > kMostFindings) findings.resize(kMostFindings);
+  if (findings.size() > kMaxFindings) findings.resize(kMaxFindings);
   return findings;
 }
 

@@ -47,10 +47,10 @@ bool has_words(std::string_view text, std::string_view words) {
 
 // An argument that may be missing.
 Result<std::uint64_t> number_in(std::string_view word, std::uint64_t otherwise) {
-  constexpr std::uint64_t kMost = 100'000;
+  constexpr std::uint64_t kMaxNumber = 100'000;
   if (word.empty()) return otherwise;
   const auto number = parse_unsigned(word);
-  if (number && *number <= kMost) return *number;
+  if (number && *number <= kMaxNumber) return *number;
   return unexpected_word(word, "a whole number");
 }
 

@@ -172,13 +172,13 @@ class Translation {
 
   // An empty or missing argument leaves the limit to the profile.
   [[nodiscard]] Result<void> set_limits(const CheckLine& line, const Row& row) {
-    constexpr std::uint64_t kMost = 2'000'000'000;
+    constexpr std::uint64_t kMaxLimit = 2'000'000'000;
     for (std::size_t i = 0; i < row.limits.size(); ++i) {
       const auto word = line.argument(i);
       const auto& [key, set] = row.limits[i];
       if (word.empty()) continue;
       const auto value = parse_unsigned(word);
-      if (!value || *value > kMost) {
+      if (!value || *value > kMaxLimit) {
         return unexpected_word(word, "a whole number");
       }
       const auto number = static_cast<int>(*value);

@@ -39,16 +39,16 @@ std::uint64_t repeat_count(std::string_view braces) {
 }
 
 std::string excess_in_regex(std::string_view pattern) {
-  constexpr std::uint64_t kMostCopies = 100'000;
-  constexpr int kMostInARow = 8;
+  constexpr std::uint64_t kMaxCopies = 100'000;
+  constexpr int kMaxInARow = 8;
   std::uint64_t copies = 1;
   int in_a_row = 0;
   for (std::size_t i = 0; i < pattern.size(); ++i) {
     const char each = pattern[i];
     in_a_row = each == '*' || each == '+' || each == '?' ? in_a_row + 1 : 0;
-    if (in_a_row > kMostInARow) return fmt::format("{} repetitions in a row", in_a_row);
-    if (each == '{') copies *= std::min(repeat_count(pattern.substr(i + 1)), kMostCopies);
-    if (copies > kMostCopies) return fmt::format("more than {} copies of a part", kMostCopies);
+    if (in_a_row > kMaxInARow) return fmt::format("{} repetitions in a row", in_a_row);
+    if (each == '{') copies *= std::min(repeat_count(pattern.substr(i + 1)), kMaxCopies);
+    if (copies > kMaxCopies) return fmt::format("more than {} copies of a part", kMaxCopies);
     if (each == '\\' && ++i < pattern.size() && pattern[i] >= '1' && pattern[i] <= '9') {
       return "a reference to a group";
     }

@@ -163,7 +163,7 @@ void learn(GroupFacts& facts, const GroupAttempt& attempt, const StepAnswer& ans
   for (const auto& report : answer.reports) {
     add_categories(facts.categories, report);
     for (const auto& matrix : report.matrices) {
-      if (attempt.stage != Stage::fabric || matrix.names.size() > kMostDrawn) continue;
+      if (attempt.stage != Stage::fabric || matrix.names.size() > kMaxDrawnNames) continue;
       if (!facts.pairs || matrix.names.size() > facts.pairs->names.size()) facts.pairs = matrix;
     }
     for (const auto& finding : report.findings) {

@@ -92,11 +92,11 @@ template <class Member>
 }
 
 // For members that are whole numbers or optional whole numbers.
-template <int kLeast>
+template <int kMin>
 struct AtLeast {
   template <class Member>
   [[nodiscard]] Result<void> operator()(Member& target, std::string_view value) const {
-    TRY_ASSIGN(const int number, take_number(value, kLeast));
+    TRY_ASSIGN(const int number, take_number(value, kMin));
     target = static_cast<Member>(number);
     return {};
   }

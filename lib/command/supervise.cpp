@@ -123,8 +123,8 @@ int write_in_time(int descriptor, std::string_view text, Clock::time_point until
 }
 
 int pass_on(const Supervised& run) {
-  constexpr auto kLeast = std::chrono::milliseconds(500);
-  const auto until = std::max(run.until, Clock::now() + kLeast);
+  constexpr auto kMinTime = std::chrono::milliseconds(500);
+  const auto until = std::max(run.until, Clock::now() + kMinTime);
   const int written = write_in_time(STDOUT_FILENO, run.out, until);
   std::string last = run.err;
   if (!run.lost.empty()) last += fmt::format("{}\n", run.lost);
@@ -132,7 +132,7 @@ int pass_on(const Supervised& run) {
   if (written != 0 && written != EPIPE) {
     last += fmt::format("muster: write to standard output: {}\n", errno_text(written));
   }
-  static_cast<void>(write_in_time(STDERR_FILENO, last, std::max(until, Clock::now() + kLeast)));
+  static_cast<void>(write_in_time(STDERR_FILENO, last, std::max(until, Clock::now() + kMinTime)));
   reap_children();
   return written == 0 ? run.status : kExitUndecided;
 }

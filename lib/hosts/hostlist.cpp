@@ -122,8 +122,8 @@ class HostlistParser {
       high = digits();
       if (high.empty()) return error_at(at_, "expected the number at the end of a range");
     }
-    if (std::max(low.size(), high.size()) > kMostDigits) {
-      return error_at(begin, fmt::format("a number has more than {} digits", kMostDigits));
+    if (std::max(low.size(), high.size()) > kMaxDigits) {
+      return error_at(begin, fmt::format("a number has more than {} digits", kMaxDigits));
     }
     const Range result{.first = parse_unsigned(low).value_or(0),
                        .last = parse_unsigned(high).value_or(0),
@@ -152,17 +152,17 @@ class HostlistParser {
   std::size_t at_ = 0;
 };
 
-// Counts up to `most` + 1.
-std::size_t count_hosts(const Item& item, std::size_t most) {
+// Counts up to `max_hosts` + 1.
+std::size_t count_hosts(const Item& item, std::size_t max_hosts) {
   std::size_t count = 1;
   for (const auto& piece : item.pieces) {
     if (piece.ranges.empty()) continue;
     std::size_t numbers = 0;
     for (const auto& range : piece.ranges) {
-      numbers += std::min<std::size_t>(range.last - range.first, most) + 1;
-      if (numbers > most) return most + 1;
+      numbers += std::min<std::size_t>(range.last - range.first, max_hosts) + 1;
+      if (numbers > max_hosts) return max_hosts + 1;
     }
-    if (numbers > most / count) return most + 1;
+    if (numbers > max_hosts / count) return max_hosts + 1;
     count *= numbers;
   }
   return count;
@@ -208,7 +208,7 @@ Result<std::vector<std::string>> hosts_in(std::string_view text) {
     ++number;
     line = trim(line.substr(0, line.find('#')));
     if (line.empty()) continue;
-    auto names = expand_hostlist(line, kMostHosts - hosts.size());
+    auto names = expand_hostlist(line, kMaxHosts - hosts.size());
     if (!names) return make_error(fmt::format("line {}, {}", number, names.error().message));
     hosts.insert(hosts.end(), names->begin(), names->end());
   }
@@ -233,14 +233,14 @@ Result<std::vector<std::string>> hosts_of_word(const std::string& word) {
 
 }  // namespace
 
-Result<std::vector<std::string>> expand_hostlist(std::string_view text, std::size_t most) {
+Result<std::vector<std::string>> expand_hostlist(std::string_view text, std::size_t max_hosts) {
   TRY_ASSIGN(const auto items, HostlistParser(text).items());
   std::size_t count = 0;
   for (const auto& item : items) {
-    const auto more = count_hosts(item, most);
-    if (more > most - count) {
+    const auto more = count_hosts(item, max_hosts);
+    if (more > max_hosts - count) {
       return HostlistParser::error_at(item.at,
-                                      fmt::format("the list has more than {} hosts", most));
+                                      fmt::format("the list has more than {} hosts", max_hosts));
     }
     count += more;
   }

@@ -11,17 +11,17 @@
 
 namespace muster {
 
-inline constexpr std::size_t kMostDigits = 18;  // of a number, so that it fits into 64 bits
+inline constexpr std::size_t kMaxDigits = 18;  // of a number, so that it fits into 64 bits
 
-inline constexpr std::size_t kMostHosts = 1'000'000;
+inline constexpr std::size_t kMaxHosts = 1'000'000;
 
 // Returns the hosts in the order written, with duplicates. As in Slurm, a name may have several
 // brackets ("r[1-2]n[01-16]") and a suffix, numbers are padded to the width of the first one of
 // their range, and commas, blanks and newlines separate hosts. Names consist of letters, digits,
 // hyphens, dots and underscores. An error names the column. An empty list or one of more than
-// `most` hosts is an error.
+// `max_hosts` hosts is an error.
 [[nodiscard]] Result<std::vector<std::string>> expand_hostlist(std::string_view text,
-                                                               std::size_t most = kMostHosts);
+                                                               std::size_t max_hosts = kMaxHosts);
 
 // Returns the first name of a list, without expanding the rest.
 [[nodiscard]] Result<std::string> first_of_hostlist(std::string_view text);

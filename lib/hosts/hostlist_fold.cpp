@@ -70,7 +70,7 @@ std::optional<std::string_view> number_in(std::string_view name, std::size_t beh
     }
     auto begin = end;
     while (begin > 0 && is_digit(name[begin - 1])) --begin;
-    const bool is_number = end - begin <= kMostDigits;
+    const bool is_number = end - begin <= kMaxDigits;
     if (is_number && behind == 0) return name.substr(begin, end - begin);
     if (is_number) --behind;
     end = begin;

@@ -192,7 +192,7 @@ Hca read_hca(const Root& root, const std::string& name) {
   return hca;
 }
 
-constexpr std::size_t kMostStatistics = 65536;
+constexpr std::size_t kMaxStatistics = 65536;
 
 // Queries the driver of an interface; a buffer begins with the command.
 class StatisticsDriver {
@@ -260,7 +260,7 @@ std::vector<std::string> split_names(std::string_view block) {
 Result<std::map<std::string, std::uint64_t>> read_statistics(const std::string& interface) {
   StatisticsDriver asked(interface);
   TRY_ASSIGN(const auto count, count_of(asked));
-  if (count == 0 || count > kMostStatistics) {
+  if (count == 0 || count > kMaxStatistics) {
     return make_error(fmt::format("{} has {} statistics", interface, count));
   }
   constexpr std::size_t kWord = sizeof(std::uint32_t);

@@ -25,7 +25,7 @@ std::string value_of(const Variables& variables, const std::string& name) {
   return found == variables.end() ? "" : found->second;
 }
 
-std::filesystem::path companion(std::string_view name) {
+std::filesystem::path sibling_program(std::string_view name) {
   std::error_code failure;
   const auto self = std::filesystem::read_symlink("/proc/self/exe", failure);
   auto next_to_it = self.parent_path() / name;

@@ -18,7 +18,7 @@ using Variables = std::map<std::string, std::string>;
 [[nodiscard]] std::string value_of(const Variables& variables, const std::string& name);
 
 // The path of our other program: next to this one, or in /usr/bin. PATH is not searched.
-[[nodiscard]] std::filesystem::path companion(std::string_view name);
+[[nodiscard]] std::filesystem::path sibling_program(std::string_view name);
 
 // To be called first in main(). Opens closed standard streams, so that no other file takes their
 // numbers; ignores SIGPIPE; and resets SIGCHLD, since a caller that ignores it hides how children

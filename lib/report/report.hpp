@@ -78,7 +78,7 @@ struct Measurement {
 };
 
 // Larger matrices are not drawn, since their cells would be too small, and need no cells.
-inline constexpr std::size_t kMostDrawn = 128;
+inline constexpr std::size_t kMaxDrawnNames = 128;
 
 // A number for each pair of `names`: bandwidth between nodes or GPUs, latency between CPUs.
 struct Matrix {

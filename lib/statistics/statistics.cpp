@@ -51,7 +51,7 @@ std::size_t outside_interval(std::size_t n) {
 Spread make_spread(std::size_t count, double center, double deviation) {
   return {.count = count,
           .center = center,
-          .deviation = std::max(deviation, kLeastDeviation * std::abs(center))};
+          .deviation = std::max(deviation, kMinDeviation * std::abs(center))};
 }
 
 double mean_of_shortest_half(const std::vector<double>& sorted) {

@@ -65,7 +65,7 @@ struct Spread {
 
 // Equal values would make any difference an outlier, so the deviation of a spread is at least this
 // share of its center.
-inline constexpr double kLeastDeviation = 0.005;
+inline constexpr double kMinDeviation = 0.005;
 
 // The median and the median absolute deviation. Finds outliers as long as few values are bad.
 [[nodiscard]] Spread spread_of(const std::vector<double>& values);

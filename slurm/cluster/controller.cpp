@@ -145,7 +145,7 @@ Result<NodeState> Controller::node(std::string_view name) {
 }
 
 Result<AllNodes> all_nodes(Controller& controller) {
-  constexpr std::size_t kMost = 64;
+  constexpr std::size_t kMaxHidden = 64;
   constexpr std::chrono::seconds kLongest{10};
   AllNodes all;
   TRY_ASSIGN(all.nodes, controller.nodes(""));
@@ -154,7 +154,7 @@ Result<AllNodes> all_nodes(Controller& controller) {
     if (find_node(all.nodes, name) != nullptr) continue;
     all.hidden.push_back(std::move(name));
   }
-  if (all.hidden.size() > kMost) return all;
+  if (all.hidden.size() > kMaxHidden) return all;
   std::erase_if(all.hidden, [&](const std::string& name) {
     if (Clock::now() > end) return false;
     auto node = controller.node(name);

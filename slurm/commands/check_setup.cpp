@@ -157,7 +157,7 @@ class SetupCheck {
       note("tell.program", printable(rules_.tell.program), checked ? "" : checked.error().message);
     }
     if (!rules_.epilog_tests.empty() || !rules_.boot_tests.empty()) {
-      const auto program = caller_.bench.empty() ? companion("muster-bench") : caller_.bench;
+      const auto program = caller_.bench.empty() ? sibling_program("muster-bench") : caller_.bench;
       const bool runs = ::access(program.c_str(), X_OK) == 0;
       note(rules_.epilog_tests.empty() ? "boot_tests" : "epilog_tests", program.string(),
            runs ? "" : fmt::format("{} cannot be run: no node could be tested", program.string()));

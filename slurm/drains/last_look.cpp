@@ -68,7 +68,7 @@ bool LastLook::is_kept_out() const {
 Result<void> LastLook::note_kept_out() const { return write(kKeptOut); }
 
 Result<std::string> LastLook::read() const {
-  constexpr std::size_t kMost = 200;
+  constexpr std::size_t kMaxBytes = 200;
   const Descriptor file(
       ::open(file_.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY));
   if (!file.is_open()) {
@@ -76,7 +76,7 @@ Result<std::string> LastLook::read() const {
     return errno == ENOENT ? make_missing(error.value().message) : error;
   }
   std::string text;
-  const int failure = read_all(file.get(), text, kMost);
+  const int failure = read_all(file.get(), text, kMaxBytes);
   if (failure != 0) return os_error("read", file_.native(), failure);
   return text;
 }

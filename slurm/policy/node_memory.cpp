@@ -71,9 +71,10 @@ const Json& list_at(const Json& json, const char* key) {
 }
 
 int to_count(const Json& json) {
-  constexpr std::uint64_t kMost = std::numeric_limits<int>::max() - 1;
-  return json.is_number_unsigned() ? static_cast<int>(std::min(json.get<std::uint64_t>(), kMost))
-                                   : 0;
+  constexpr std::uint64_t kMaxCount = std::numeric_limits<int>::max() - 1;
+  return json.is_number_unsigned()
+             ? static_cast<int>(std::min(json.get<std::uint64_t>(), kMaxCount))
+             : 0;
 }
 
 bool is_gpu(std::string_view part) { return part.starts_with("GPU-"); }
@@ -112,7 +113,7 @@ std::string to_text(const NodeMemory& memory) {
   }
   if (!memory.hardware.empty()) json["hardware"] = memory.hardware;
   for (const auto at : memory.drains) {
-    if (json["drains"].size() < kMostDrains) json["drains"].push_back(to_number(at));
+    if (json["drains"].size() < kMaxDrains) json["drains"].push_back(to_number(at));
   }
   if (memory.refused) {
     json["refused"] = {{"at", to_number(memory.refused->at)},
@@ -138,7 +139,7 @@ std::optional<NodeMemory> parse_node_memory(std::string_view text) {
     if (part.is_string()) memory.hardware.push_back(part.get<std::string>());
   }
   for (const auto& at : list_at(json, "drains")) {
-    if (memory.drains.size() < kMostDrains && to_time(at) != Time{}) {
+    if (memory.drains.size() < kMaxDrains && to_time(at) != Time{}) {
       memory.drains.push_back(to_time(at));
     }
   }

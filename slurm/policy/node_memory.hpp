@@ -52,7 +52,7 @@ struct NodeMemory {
 };
 
 // The number of drain times that are kept.
-inline constexpr std::size_t kMostDrains = 16;
+inline constexpr std::size_t kMaxDrains = 16;
 
 // {"muster":1,"check":"host.limits","boot":"0a1b-2c","remedy":"fix_config",…}: empty and zero
 // values are left out.

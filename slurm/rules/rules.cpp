@@ -239,8 +239,8 @@ std::optional<double> parse_share(std::string_view text) {
 }
 
 std::chrono::seconds whole(Seconds seconds) {
-  constexpr double kMost = 1e9;  // some thirty years: times stay in range
-  return std::chrono::seconds(static_cast<std::int64_t>(std::min(seconds.value, kMost)));
+  constexpr double kMaxSeconds = 1e9;  // some thirty years: times stay in range
+  return std::chrono::seconds(static_cast<std::int64_t>(std::min(seconds.value, kMaxSeconds)));
 }
 
 BrokenValue check_values(const Rules& rules) {

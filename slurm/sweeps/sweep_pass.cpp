@@ -27,7 +27,7 @@ using std::chrono::seconds;
 constexpr seconds kFileDelay{120};
 constexpr std::size_t kLongestReason = 300;
 // The first refusal may be due to the nodes of the job. The second one is not.
-constexpr int kMostRefusals = 2;
+constexpr int kMaxRefusals = 2;
 // Undecided verdicts in a row that are worth an admin's attention.
 constexpr int kManyUndecided = 3;
 
@@ -230,7 +230,7 @@ class SweepPass {
                                      job, harmless(submitted.error().message, kLongestReason)))) {
         return;
       }
-      if (refused && ++refusals < kMostRefusals) continue;
+      if (refused && ++refusals < kMaxRefusals) continue;
       static_cast<void>(record(
           event(fold_hostlist(job.nodes), "trouble",
                 fmt::format("{} in {}: {}", job.kind, job.partition, submitted.error().message))));

@@ -91,7 +91,7 @@ Json picture_of(const Matrix& matrix) {
   constexpr double kCell = 20;      // pixels, so that names can be read; wide pictures scroll
   const auto count = matrix.names.size();
   Json picture{{"title", matrix.title}, {"unit", matrix.unit}, {"too_many", nullptr}};
-  if (count > kMostDrawn) {
+  if (count > kMaxDrawnNames) {
     picture["too_many"] = count;
     return picture;
   }

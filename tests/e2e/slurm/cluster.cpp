@@ -102,8 +102,8 @@ std::string random_key() {
 }
 
 std::string last_part(const std::string& text) {
-  constexpr std::size_t kMost = 1500;
-  return text.size() <= kMost ? text : text.substr(text.size() - kMost);
+  constexpr std::size_t kMaxBytes = 1500;
+  return text.size() <= kMaxBytes ? text : text.substr(text.size() - kMaxBytes);
 }
 
 std::string value_of(const std::string& text, std::string_view name) {

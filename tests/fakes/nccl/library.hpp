@@ -54,7 +54,7 @@ void forget_log_settings();
 // The shared memory in which the ranks of a fake communicator meet. The maker of the unique id
 // holds it as an unnamed file, which the others open through /proc, so that nothing is left behind.
 
-inline constexpr std::size_t kMostRanks = 64;
+inline constexpr std::size_t kMaxRanks = 64;
 inline constexpr std::uint64_t kSlotBytes = kReal;
 
 // A part of a rank's input to an operation: for one peer, or for all.
@@ -80,7 +80,7 @@ struct Slot {
   Request request;
   Time ready = 0;
   std::uint64_t parts = 0;
-  std::array<Part, kMostRanks> part;
+  std::array<Part, kMaxRanks> part;
   std::array<std::byte, kSlotBytes> data;
 };
 
@@ -94,8 +94,8 @@ struct Seat {
 };
 
 struct Meeting {
-  std::array<Seat, kMostRanks> seats;
-  std::array<std::array<Slot, kMostRanks>, 2> slots;  // of two operations, by turns
+  std::array<Seat, kMaxRanks> seats;
+  std::array<std::array<Slot, kMaxRanks>, 2> slots;  // of two operations, by turns
 };
 
 // Makes a meeting and its id.

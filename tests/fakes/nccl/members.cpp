@@ -141,7 +141,7 @@ int state_of(const Member& member) {
 
 int begin(Communicator* made, int ranks, const UniqueId& id, int rank, bool blocking) {
   if (made == nullptr) return nccl::kInvalidArgument;
-  if (ranks < 1 || ranks > static_cast<int>(kMostRanks) || rank < 0 || rank >= ranks) {
+  if (ranks < 1 || ranks > static_cast<int>(kMaxRanks) || rank < 0 || rank >= ranks) {
     return refuse(nccl::kInvalidArgument,
                   fmt::format("Invalid rank requested : {}/{}", rank, ranks));
   }

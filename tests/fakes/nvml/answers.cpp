@@ -31,7 +31,7 @@ struct State {
   std::mutex guard;
   int initialised = 0;
   Script scenario;
-  std::array<nvml::DeviceHandle, kMostGpus> handles;
+  std::array<nvml::DeviceHandle, kMaxGpus> handles;
 };
 
 // Never destroyed: calls that hang outlive main.

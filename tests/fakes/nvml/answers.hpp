@@ -31,7 +31,7 @@ namespace muster::fakes {
 
 inline constexpr int kUninitialised = 1;
 inline constexpr int kInvalidArgument = 2;
-inline constexpr std::size_t kMostGpus = 64;
+inline constexpr std::size_t kMaxGpus = 64;
 
 // A call keeps its scenario until it ends, even if nvmlInit reads another one; a call that hangs
 // keeps it forever.

@@ -28,7 +28,7 @@ fake::Everything& fake::everything() {
 
 namespace {
 
-constexpr int kMostRequests = 8192;
+constexpr int kMaxRequests = 8192;
 
 template <class T>
 T* refuse(int error) {
@@ -81,8 +81,8 @@ FAKE_VERBS int ibv_query_device(ibv_context* /*context*/, ibv_device_attr* attri
   attributes->phys_port_cnt = 1;
   attributes->vendor_id = 0x02c9;
   attributes->vendor_part_id = 4126;
-  attributes->max_qp_wr = kMostRequests;
-  attributes->max_cqe = kMostRequests;
+  attributes->max_qp_wr = kMaxRequests;
+  attributes->max_cqe = kMaxRequests;
   attributes->max_qp_rd_atom = 16;
   attributes->max_qp_init_rd_atom = 16;
   return 0;
@@ -171,7 +171,7 @@ FAKE_VERBS int ibv_dereg_mr(ibv_mr* region) {
 
 FAKE_VERBS ibv_cq* ibv_create_cq(ibv_context* context, int depth, void* /*data*/,
                                  ibv_comp_channel* /*channel*/, int /*vector*/) {
-  if (depth < 1 || depth > kMostRequests) return refuse<ibv_cq>(EINVAL);
+  if (depth < 1 || depth > kMaxRequests) return refuse<ibv_cq>(EINVAL);
   auto* const completions = new fake::Completions;
   completions->base.context = context;
   completions->base.cqe = depth;
@@ -190,7 +190,7 @@ FAKE_VERBS int ibv_destroy_cq(ibv_cq* completions) {
 
 FAKE_VERBS ibv_qp* ibv_create_qp(ibv_pd* domain, ibv_qp_init_attr* attributes) {
   if (attributes->qp_type != IBV_QPT_RC || attributes->send_cq == nullptr ||
-      attributes->cap.max_send_wr > kMostRequests) {
+      attributes->cap.max_send_wr > kMaxRequests) {
     return refuse<ibv_qp>(EINVAL);
   }
   const std::scoped_lock lock(fake::everything().mutex);

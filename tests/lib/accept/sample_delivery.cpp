@@ -191,9 +191,9 @@ StepAnswer group_answer(const std::vector<std::string>& names, Stage stage, std:
                   .unit = "GB/s",
                   .names = names,
                   .usual = 334};
-    if (names.size() <= kMostDrawn)
+    if (names.size() <= kMaxDrawnNames)
       matrix.cells.assign(names.size(), std::vector<std::optional<double>>(names.size()));
-    for (std::size_t i = 0; names.size() <= kMostDrawn && i < names.size(); ++i) {
+    for (std::size_t i = 0; names.size() <= kMaxDrawnNames && i < names.size(); ++i) {
       for (std::size_t j = 0; j < i; ++j) {
         if ((i + j) % 7 != 3) continue;
         const double share = i == 25 && j == 13 ? 0.61 : i == 44 ? 0.93 : 1;

@@ -28,7 +28,7 @@ std::vector<std::string> expand(std::string_view text) {
   return names.value_or(std::vector<std::string>{});
 }
 
-std::string error_of(std::string_view text, std::size_t most = kMostHosts) {
+std::string error_of(std::string_view text, std::size_t most = kMaxHosts) {
   const auto names = expand_hostlist(text, most);
   return names ? fmt::format("{} names", names->size()) : names.error().message;
 }

@@ -79,7 +79,7 @@ TEST(NodeMemoryTest, IsOneLineOfPrintableAscii) {
 TEST(NodeMemoryTest, KeepsALimitedNumberOfDrains) {
   NodeMemory memory;
   for (int i = 0; i < 100; ++i) memory.drains.push_back(at(1000 - i));
-  EXPECT_EQ(parse_node_memory(to_text(memory))->drains.size(), kMostDrains);
+  EXPECT_EQ(parse_node_memory(to_text(memory))->drains.size(), kMaxDrains);
   EXPECT_EQ(parse_node_memory(to_text(memory))->drains.front(), at(1000));
 }
 
