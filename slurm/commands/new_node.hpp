@@ -37,11 +37,11 @@ enum class Gate {
   open,    // the node is in service, or was accepted just now
   closed,  // it is drained as a new node
   ours,    // muster drained it for a fault, as another host or with another disk
-  others,  // somebody else drained it, or it is away
+  others,  // drained by others, or away
 };
 
 // Drains a node that is new to muster. Resumes it after a clean report, and a clean sweep if one is
-// needed, which it runs. A node that somebody else drained is left alone, and one that an admin put
+// needed, which it runs. A node that others drained is left alone, and one that an admin put
 // into service is accepted.
 [[nodiscard]] Gate keep_gate(const NewNode& node, const GateServices& services);
 

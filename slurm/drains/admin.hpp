@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Carries out `muster drain` and `muster resume`: node by node, and never against the decision of
-// somebody else.
+// Carries out `muster drain` and `muster resume`, node by node, and never undoes what others
+// decided.
 #pragma once
 
 #include <functional>

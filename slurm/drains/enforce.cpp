@@ -196,7 +196,7 @@ void Enforcement::release(const NodeMemory& drain) {
                      : by_reboot
                          ? "the node was rebooted and is in service again; its drains still "
                            "count"
-                         : "somebody else resumed the node");
+                         : "the node was resumed, but not by muster");
   remember(by_reboot && !is_other ? memory_after(*situation_.node, request_.rules, situation_.now)
                                   : "");
 }

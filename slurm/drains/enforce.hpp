@@ -56,7 +56,7 @@ struct HookServices {
 struct HookResult {
   Decision decision;               // the last one
   const Report* report = nullptr;  // the one that it is based on
-  bool drained = false;            // the node is drained now, by muster or somebody else
+  bool drained = false;            // the node is drained now, by muster or by others
   bool out_of_reach = false;       // Slurm did not answer, or did not do what it was sent
   std::vector<Event> events;
 };

@@ -45,7 +45,7 @@ class Enforcement {
   // Whether a boot since the drain may be Slurm's own, by power saving.
   [[nodiscard]] bool is_power_saved(const NodeMemory& drain) const;
 
-  // Finds out what happened since the last run: somebody else resumed the node, or a drain that was
+  // Finds out what happened since the last run: others resumed the node, or a drain that was
   // sent by an earlier run was applied late.
   void reconcile();
   void release(const NodeMemory& drain);

@@ -64,7 +64,7 @@ struct Decision {
 // How many more failures the report has besides a finding that failed.
 [[nodiscard]] std::size_t count_others(const Report& report, const Finding& finding);
 
-// muster's drain that is in force; nothing if the node is not drained, or somebody else drained it.
+// muster's drain that is in force; nothing if the node is not drained, or others drained it.
 [[nodiscard]] std::optional<NodeMemory> current_drain(const Situation& situation);
 
 // How one run counts for the drain that is in force.

@@ -46,7 +46,7 @@ struct NodeMemory {
   std::optional<Refusal> refused;     // only if the node is in service
   bool is_new = false;                // drained until it is accepted: see is_kept_out
   std::string drained_by;             // the admin who ran `muster drain`
-  bool overruled = false;             // somebody else replaced this drain's reason
+  bool overruled = false;             // others replaced this drain's reason
 
   bool operator==(const NodeMemory&) const = default;
 };
@@ -93,7 +93,7 @@ inline constexpr std::size_t kMaxDrains = 16;
 [[nodiscard]] NodeMemory shown_drain(const NodeState& node);
 
 // The drain that muster may keep or resume, even if the node is now down or rebooting. Returns
-// nothing if somebody else gave the reason.
+// nothing if others set the reason.
 [[nodiscard]] std::optional<NodeMemory> own_drain(const NodeState& node);
 
 // Whether muster drained the node for a fault and it is still out of service. The reason outlasts

@@ -90,7 +90,7 @@ TEST_F(HookDrainedTest, ACheckThatTheContextLeavesOutDrainsNoNodeInService) {
   slurm_.nodes("n7|main|allocated|Unknown|Unknown|none\n");
   for (int i = 0; i < 3; ++i) health_check({"host.memory_available.warn_as=fail"});
   EXPECT_FALSE(is_drained());
-  EXPECT_THAT(events(), ElementsAre("released periodic: somebody else resumed the node"));
+  EXPECT_THAT(events(), ElementsAre("released periodic: the node was resumed, but not by muster"));
 }
 
 TEST_F(HookDrainedTest, ADrainOfADisabledCheckWaitsForAnAdmin) {

@@ -369,7 +369,7 @@ TEST_F(MemoryTest, AnAdminsResumeAfterARebootEndsTheCountOfDrains) {
   order.boot_id = "boot-2";
   run(healthy());
   cluster.resume("n001");
-  EXPECT_EQ(run(healthy()).events.front().message, "somebody else resumed the node");
+  EXPECT_EQ(run(healthy()).events.front().message, "the node was resumed, but not by muster");
   EXPECT_EQ(cluster.node("n001").memory, "");
 }
 
