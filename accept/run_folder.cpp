@@ -69,7 +69,7 @@ tl::unexpected<Failure> undecided_run(std::string message) {
 }
 
 Result<std::string> read_text(const fs::path& file) {
-  constexpr std::size_t kMost = 256UL * 1024 * 1024;
+  constexpr std::size_t kMaxBytes = 256UL * 1024 * 1024;
   const Descriptor open(::open(file.c_str(), O_RDONLY | O_CLOEXEC));
   if (!open.is_open()) {
     auto error = os_error("read", file.string(), errno);
@@ -77,7 +77,7 @@ Result<std::string> read_text(const fs::path& file) {
     return error;
   }
   std::string text;
-  if (const int code = read_all(open.get(), text, kMost); code != 0) {
+  if (const int code = read_all(open.get(), text, kMaxBytes); code != 0) {
     return os_error("read", file.string(), code);
   }
   return text;

@@ -66,7 +66,7 @@ Result<void> check_terms(const Terms& terms) {
     double value, least, most;
   };
 
-  constexpr double kLeastRatio = 1.5;
+  constexpr double kMinRatio = 1.5;
   for (const auto& [key, value, least, most] : std::array{
            Bound{"accepted_at_least", terms.accepted_at_least, 0, 1},
            Bound{"failures_allowed", static_cast<double>(terms.failures_allowed.value_or(0)), 0,
@@ -78,9 +78,9 @@ Result<void> check_terms(const Terms& terms) {
     if (value >= least && value <= most) continue;
     return make_error(fmt::format("terms: {}: {} is not from {} to {}", key, value, least, most));
   }
-  if (terms.bad_rate < kLeastRatio * terms.good_rate) {
+  if (terms.bad_rate < kMinRatio * terms.good_rate) {
     return make_error(fmt::format("terms: bad_rate: {} is less than {} times good_rate, {}",
-                                  terms.bad_rate, kLeastRatio, terms.good_rate));
+                                  terms.bad_rate, kMinRatio, terms.good_rate));
   }
   return {};
 }
