@@ -57,10 +57,10 @@ class CloudInSlurm : public MusterInSlurm {
 
   [[nodiscard]] std::string logs() { return state() + cluster().log_of("slurmctld"); }
 
-  // Whether sinfo hides nodes that are powered down unless PrivateData=cloud, as before 23.02.
-  [[nodiscard]] bool hides_nodes() {
+  // Before 23.02 sinfo hides nodes that are powered down unless PrivateData=cloud.
+  [[nodiscard]] bool is_before(std::string_view release) {
     const auto version = cluster().scontrol({"--version"}).out;
-    return version.substr(version.find(' ') + 1) < "23.02";
+    return version.substr(version.find(' ') + 1) < release;
   }
 
   Ran muster(const std::string& command, const Words& words = {}) {
