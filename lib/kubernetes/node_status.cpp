@@ -23,7 +23,7 @@ constexpr auto* kSince = "lastTransitionTime";
 Json condition_on(const Json& node, const Json& type) {
   const auto status = node.value(kStatus, Json::object());
   for (const auto& each : status.value("conditions", Json::array())) {
-    if (each.value("type", "") == type) return each;
+    if (each.value("type", Json()) == type) return each;
   }
   return Json::object();
 }
@@ -81,7 +81,7 @@ Result<Json> NodeStatus::publish(Json wanted) {
   auto changed = Json::array();
   for (auto& each : wanted) {
     const auto old = condition_on(node_, each["type"]);
-    const bool same = old.value(kStatus, "") == each[kStatus];
+    const bool same = old.value(kStatus, Json()) == each[kStatus];
     if (!same) changed.push_back(each);
     each["lastHeartbeatTime"] = now;
     each[kSince] = same ? old.value(kSince, now) : now;
