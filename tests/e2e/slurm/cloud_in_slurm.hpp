@@ -42,6 +42,8 @@ class CloudInSlurm : public MusterInSlurm {
     ASSERT_TRUE(says("c1", " drained c1 ")) << events_of("c1");
     ASSERT_TRUE(cluster().power_down("c1")) << logs();
     EXPECT_EQ(state(), "drained~");
+    // Slurm 24.11 asks it anew after a reconfiguration.
+    EXPECT_TRUE(cluster().wait_until("n1", is_idle)) << logs();
     lose_disk();
   }
 
