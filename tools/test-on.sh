@@ -2,11 +2,12 @@
 # Builds and tests muster on another Debian release, in a root that debootstrap makes from this machine's
 # mirror. Run as root.
 #
-#   tools/test-on.sh [--build] RELEASE [DIR]
+#   tools/test-on.sh [--build] RELEASE [DIR [COMMAND...]]
 #
 #   RELEASE   bookworm, trixie, sid
 #   DIR       where the root is made and kept, so that a second run is fast; by default a temporary
 #             folder, which is removed
+#   COMMAND   runs in the source tree there, in place of all tests
 #   --build   compiles everything and runs nothing
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -16,7 +17,7 @@ if [[ ${1:-} == --build ]]; then
   build_only=yes
   shift
 fi
-if [[ $# -lt 1 || $# -gt 2 || $1 == -* ]]; then
+if [[ $# -lt 1 || $1 == -* ]]; then
   sed -n '2,/^set /{/^#/s/^# \{0,1\}//p}' "${BASH_SOURCE[0]}" >&2
   exit 64
 fi
@@ -29,7 +30,7 @@ command -v debootstrap >/dev/null || apt-get install --quiet --yes --no-install-
 
 mirror=$(tools/debian-mirror.sh)
 
-if [[ $# -eq 2 ]]; then
+if [[ $# -ge 2 ]]; then
   mkdir -p "$2"
   root=$(cd "$2" && pwd)
 else
@@ -68,7 +69,9 @@ inside apt-get install --quiet --quiet --yes --no-install-recommends git ca-cert
 inside git config --global --replace-all safe.directory /src
 inside sh -c 'cd /src && git init --quiet && git add --all'
 inside sh -c 'cd /src && tools/install-deps.sh test'
-if [[ $build_only == yes ]]; then
+if [[ $# -ge 3 ]]; then
+  inside env --chdir=/src "${@:3}"
+elif [[ $build_only == yes ]]; then
   inside sh -c 'cd /src && cmake --preset dev && cmake --build --preset dev'
 else
   inside sh -c 'cd /src && tools/test.sh all'
