@@ -108,7 +108,9 @@ Kind kind_of(CallFault fault) {
 }
 
 struct Tracee {
-  bool foreign = false;           // executes another program
+  std::string process;            // FaultyCall::process
+  std::uint64_t calls = 0;        // counted so far
+  int children = 0;               // forked so far
   bool dies_with_parent = false;  // PR_SET_PDEATHSIG
   std::optional<long> answer;     // of its current call, in place of the kernel's
 };
@@ -154,9 +156,14 @@ bool cannot_hang(pid_t pid, const __ptrace_syscall_info& call) {
                       target.starts_with("anon_inode:") || target.starts_with("/dev/null"));
 }
 
+bool can_have(CallFault fault, const Call& known, pid_t pid, const __ptrace_syscall_info& call) {
+  if (known.faults.find(kind_of(fault).letter) == std::string_view::npos) return false;
+  return fault != CallFault::never_returns || !cannot_hang(pid, call);
+}
+
 class Tracer {
  public:
-  Tracer(std::uint64_t at, CallFault fault) : at_(at), fault_(fault) {}
+  explicit Tracer(FaultyCall fault) : fault_(std::move(fault)) {}
 
   TracedRun run(const std::vector<std::string>& words,
                 const std::map<std::string, std::string>& variables) {
@@ -217,7 +224,7 @@ class Tracer {
       const pid_t pid = ::waitpid(-1, &status, __WALL);
       if (pid > 0) handle(pid, status);
       if (pid < 0 && errno == ECHILD) break;
-      drain(out);
+      if (pid < 0) drain(out);
     }
     const itimerval never{};
     ::setitimer(ITIMER_REAL, &never, nullptr);
@@ -253,36 +260,61 @@ class Tracer {
       }
       ::kill(std::exchange(victim_, 0), SIGKILL);
     }
-    follow([&] { return !tracees_.empty(); }, kFarewell, -1);
-    for (const auto& [pid, tracee] : tracees_) {
-      result_.troubles.push_back(fmt::format("{} was left behind", name_of(pid)));
-      ::kill(pid, SIGKILL);
+    follow([] { return true; }, kFarewell, -1);
+    for (auto left = children(); !left.empty(); left = children()) {
+      for (const pid_t pid : left) {
+        result_.troubles.push_back(fmt::format("{} was left behind", name_of(pid)));
+        ::kill(pid, SIGKILL);
+        while (::waitpid(pid, nullptr, __WALL) < 0 && errno == EINTR) {
+        }
+      }
     }
-    while (::waitpid(-1, nullptr, __WALL) > 0 || errno == EINTR) {
+  }
+
+  // Orphans included: they become children of the subreaper.
+  static std::vector<pid_t> children() {
+    std::vector<pid_t> found;
+    for (const auto& entry : fs::directory_iterator("/proc")) {
+      const pid_t pid = std::atoi(entry.path().filename().c_str());
+      if (pid > 0 && parent_of(pid) == ::getpid()) found.push_back(pid);
     }
+    return found;
   }
 
   void handle(pid_t pid, int status) {
     if (WIFEXITED(status) || WIFSIGNALED(status)) return note_end(pid, status);
     const bool is_new = !tracees_.contains(pid);
-    if (is_new) tracees_[pid].foreign = is_foreign(parent_of(pid));
     if (pid == root_ && is_new) {
+      tracees_[pid] = {};
       ::ptrace(PTRACE_SETOPTIONS, pid, nullptr,
                PTRACE_O_TRACESYSGOOD | PTRACE_O_TRACEFORK | PTRACE_O_TRACEVFORK |
                    PTRACE_O_TRACECLONE | PTRACE_O_TRACEEXEC | PTRACE_O_EXITKILL);
       return go_on(pid);
     }
+    if (is_new) adopt(pid, parent_of(pid));
     const int signal = WSTOPSIG(status);
     const int event = status >> 16;
     if (signal == (SIGTRAP | 0x80)) return handle_call(pid);
-    if (event == PTRACE_EVENT_EXEC && pid != root_) tracees_[pid].foreign = true;
+    if (event == PTRACE_EVENT_FORK || event == PTRACE_EVENT_VFORK || event == PTRACE_EVENT_CLONE) {
+      unsigned long child = 0;
+      ::ptrace(PTRACE_GETEVENTMSG, pid, nullptr, &child);
+      adopt(static_cast<pid_t>(child), pid);
+    }
+    if (event == PTRACE_EVENT_EXEC && pid != root_) return leave(pid);
     // A new process begins with SIGSTOP; muster itself never stops one.
     go_on(pid, event != 0 || signal == SIGSTOP ? 0 : signal);
   }
 
-  [[nodiscard]] bool is_foreign(pid_t pid) const {
-    const auto found = tracees_.find(pid);
-    return found != tracees_.end() && found->second.foreign;
+  // Either the parent or the child stops first.
+  void adopt(pid_t child, pid_t parent) {
+    if (tracees_.contains(child)) return;
+    auto& of = tracees_[parent];
+    tracees_[child].process = fmt::format("{}.{}", of.process, of.children++);
+  }
+
+  void leave(pid_t pid, int signal = 0) {
+    tracees_.erase(pid);
+    ::ptrace(PTRACE_DETACH, pid, nullptr, signal);
   }
 
   void note_end(pid_t pid, int status) {
@@ -294,7 +326,11 @@ class Tracer {
         std::chrono::steady_clock::now() - begun_);
   }
 
-  static void go_on(pid_t pid, int signal = 0) { ::ptrace(PTRACE_SYSCALL, pid, nullptr, signal); }
+  // After a call has failed, there is nothing left to trace.
+  void go_on(pid_t pid, int signal = 0) {
+    if (failed_) return leave(pid, signal);
+    ::ptrace(PTRACE_SYSCALL, pid, nullptr, signal);
+  }
 
   void handle_call(pid_t pid) {
     __ptrace_syscall_info call{};
@@ -302,7 +338,10 @@ class Tracer {
     auto& tracee = tracees_[pid];
     if (call.op == PTRACE_SYSCALL_INFO_EXIT) {
       if (pid == victim_) return;  // and never continues
-      if (tracee.answer) set_answer(pid, *std::exchange(tracee.answer, std::nullopt));
+      if (tracee.answer) {
+        set_answer(pid, *std::exchange(tracee.answer, std::nullopt));
+        failed_ = victim_ == 0;
+      }
       return go_on(pid);
     }
     if (call.op == PTRACE_SYSCALL_INFO_ENTRY) handle_entry(pid, tracee, call);
@@ -326,14 +365,24 @@ class Tracer {
     if (pid == root_ && number == SYS_fcntl && argument(0) == 0 && argument(1) == F_GETFD) {
       main_begun_ = true;
     }
-    if (!main_begun_ || tracee.foreign) return;
+    if (!main_begun_) return;
     const auto* const known = std::ranges::find(kCalls, number, &Call::number);
-    if (known == kCalls.end() || ++result_.calls != at_) return;
-    const auto [letter, code] = kind_of(fault_);
-    if (known->faults.find(letter) == std::string_view::npos) return;
-    if (fault_ == CallFault::never_returns && cannot_hang(pid, call)) return;
+    if (known == kCalls.end()) return;
+    ++tracee.calls;
+    ++result_.calls;
+    if (fault_.fault == CallFault::none) {
+      for (const auto fault : kCallFaults) {
+        if (can_have(fault, *known, pid, call)) {
+          result_.possible.push_back({fault, tracee.process, tracee.calls});
+        }
+      }
+    }
+    if (tracee.calls != fault_.number || tracee.process != fault_.process) return;
+    if (!can_have(fault_.fault, *known, pid, call)) return;
     result_.call = fmt::format("{} in {}", known->name, pid == root_ ? "muster" : name_of(pid));
-    if (fault_ != CallFault::never_returns) return replace(pid, tracee, -1, -code);
+    if (fault_.fault != CallFault::never_returns) {
+      return replace(pid, tracee, -1, -kind_of(fault_.fault).code);
+    }
     victim_ = pid;
     // It outlives its parent, like a process that hangs in the kernel.
     replace(pid, tracee, SYS_prctl, 0);
@@ -360,11 +409,11 @@ class Tracer {
 #endif
   }
 
-  std::uint64_t at_;
-  CallFault fault_;
+  FaultyCall fault_;
   pid_t root_ = 0;
   pid_t victim_ = 0;
   bool killed_ = false;  // the victim was sent SIGKILL
+  bool failed_ = false;  // a call
   bool main_begun_ = false;
   bool root_ended_ = false;
   bool out_ended_ = false;
@@ -377,9 +426,8 @@ class Tracer {
 }  // namespace
 
 TracedRun trace(const std::vector<std::string>& words,
-                const std::map<std::string, std::string>& variables, std::uint64_t at,
-                CallFault fault) {
-  return Tracer(at, fault).run(words, variables);
+                const std::map<std::string, std::string>& variables, const FaultyCall& fault) {
+  return Tracer(fault).run(words, variables);
 }
 
 }  // namespace muster::e2e
