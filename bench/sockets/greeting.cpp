@@ -3,8 +3,7 @@
 
 #include <fmt/format.h>
 #include <openssl/crypto.h>
-#include <openssl/evp.h>
-#include <openssl/hmac.h>
+#include <openssl/sha.h>
 #include <sys/random.h>
 #include <sys/socket.h>
 
@@ -39,17 +38,34 @@ struct Greeting {
   Proof proof{};                 // HMAC of all the above; zeros without a secret
 };
 
+std::string sha256(std::string_view first, std::string_view second = {}) {
+  std::string digest(SHA256_DIGEST_LENGTH, '\0');
+  ::SHA256_CTX state;
+  ::SHA256_Init(&state);
+  ::SHA256_Update(&state, first.data(), first.size());
+  ::SHA256_Update(&state, second.data(), second.size());
+  ::SHA256_Final(reinterpret_cast<unsigned char*>(digest.data()), &state);
+  return digest;
+}
+
+// RFC 2104. OpenSSL's HMAC() would link every algorithm that OpenSSL has, 3 MB.
+std::string hmac(std::string_view secret, std::string_view message) {
+  auto key = secret.size() > SHA256_CBLOCK ? sha256(secret) : std::string(secret);
+  key.resize(SHA256_CBLOCK);
+  const auto combined_with = [&key](char pad) {
+    auto block = key;
+    for (auto& each : block) each = static_cast<char>(each ^ pad);
+    return block;
+  };
+  return sha256(combined_with(0x5c), sha256(combined_with(0x36), message));
+}
+
 // Neither direction's greeting is valid in the other, since it names both ranks.
 Proof proof_of(const Greeting& greeting, std::string_view secret) {
   Proof proof{};
   if (secret.empty()) return proof;
-  // OpenSSL's configuration file changes nothing here and takes milliseconds to read.
-  ::OPENSSL_init_crypto(OPENSSL_INIT_NO_LOAD_CONFIG, nullptr);
-  const auto* bytes = reinterpret_cast<const unsigned char*>(&greeting);
-  auto* result = reinterpret_cast<unsigned char*>(proof.data());
-  // If it fails, the proof stays zero, which is never accepted.
-  ::HMAC(::EVP_sha256(), secret.data(), static_cast<int>(secret.size()), bytes,
-         offsetof(Greeting, proof), result, nullptr);
+  const auto* bytes = reinterpret_cast<const char*>(&greeting);
+  std::ranges::copy(hmac(secret, {bytes, offsetof(Greeting, proof)}), proof.begin());
   return proof;
 }
 

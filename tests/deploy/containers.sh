@@ -73,7 +73,7 @@ docker version >/dev/null 2>&1 || {
 }
 [[ -f $base ]] || {
   mkdir -p "$(dirname "$base")"
-  mmdebstrap --quiet --variant=minbase bookworm "$base.new" "$("$source/tools/debian-mirror.sh")" || exit 1
+  mmdebstrap --quiet --variant=minbase --format=tar bookworm "$base.new" "$("$source/tools/debian-mirror.sh")" || exit 1
   mv "$base.new" "$base"
 }
 docker import "$base" debian:root >/dev/null || exit 1
@@ -108,6 +108,8 @@ shows 2 'verdict .* is unknown' \
   "docker run --rm --read-only --cap-drop ALL --network none muster"
 shows 2 'CAP_SYS_ADMIN missing' "docker run --rm muster check --host"
 grep --quiet --fixed-strings -- "$said" "$page" || fail "the page does not show: $said"
+said=$(docker run --rm muster check --quiet 2>&1)
+[[ $said != *warning* ]] || fail "muster cannot write its state in the image: $said"
 shows 0 'Out of bounds values : 0 OK' \
   "docker run --rm muster-bench muster-bench all_reduce --local 2 --max 1MiB"
 

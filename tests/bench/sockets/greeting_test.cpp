@@ -3,7 +3,13 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <openssl/evp.h>
+#include <openssl/hmac.h>
+#include <openssl/sha.h>
 #include <sys/socket.h>
+
+#include <algorithm>
+#include <array>
 
 #include "bench/sockets/sockets.hpp"
 
@@ -82,6 +88,25 @@ TEST_F(GreetingTest, AdmitsARank) {
     door_->admit(arrivals.front());
     EXPECT_EQ(receive_answer(socket.get(), identity, 0, after(kLong)).value(), "");
     EXPECT_THAT(lines_, IsEmpty());
+  }
+}
+
+TEST_F(GreetingTest, EndsWithItsHmac) {
+  for (const std::size_t size : {1U, 64U, 65U}) {
+    const std::string secret(size, 's');
+    std::array<int, 2> ends{};
+    ASSERT_EQ(::socketpair(AF_UNIX, SOCK_STREAM, 0, ends.data()), 0);
+    const Descriptor sender(ends[0]);
+    const Descriptor receiver(ends[1]);
+    ASSERT_TRUE(send_greeting(sender.get(), {1, 2, secret, "name"}, 0));
+    std::array<unsigned char, 256> bytes{};
+    const auto received = ::recv(receiver.get(), bytes.data(), bytes.size(), 0);
+    ASSERT_GT(received, SHA256_DIGEST_LENGTH);
+    const auto message = static_cast<std::size_t>(received) - SHA256_DIGEST_LENGTH;
+    std::array<unsigned char, SHA256_DIGEST_LENGTH> expected{};
+    ::HMAC(::EVP_sha256(), secret.data(), static_cast<int>(size), bytes.data(), message,
+           expected.data(), nullptr);
+    EXPECT_TRUE(std::equal(expected.begin(), expected.end(), bytes.data() + message)) << size;
   }
 }
 
