@@ -147,7 +147,7 @@ TEST(SixFaultsTest, ADriverKilledAtAWriteIsResumed) {
   ASSERT_GT(places, 10 * nodes);
   const auto expected = document_of(temp.path() / "whole");
   ASSERT_EQ(expected["nodes"].size(), static_cast<std::size_t>(nodes));
-  const int step = every ? 1 : places / 16 | 1;  // odd: before and after writes
+  const int step = every ? 1 : places / 8 | 1;  // odd: before and after writes
   for (int place = 0; place < places; place += step) {
     const auto path = temp.path() / "run";
     ASSERT_TRUE(crash_at(path, nodes, place)) << place;
