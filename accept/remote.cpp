@@ -254,7 +254,8 @@ class RemoteFleet : public Fleet {
 
   [[nodiscard]] CommandWords bench_of(Stage stage) const {
     CommandWords words{setup_.muster.parent_path() / "muster-bench",
-                       stage == Stage::fabric ? "locate" : "all_reduce", "--format=json"};
+                       stage == Stage::fabric ? "locate" : "all_reduce", "--format=json",
+                       "--verbose"};
     if (stage == Stage::soak) words.emplace_back("--soak=5min");
     const auto& plan = order_.plan;
     if (!plan.profile.empty()) words.push_back(fmt::format("--profile={}", plan.profile));
