@@ -173,9 +173,10 @@ int make_page(const AcceptCommand& command, const Caller& caller) {
   const auto folder = RunFolder::open(command.run, RunFolder::Use::read);
   if (!folder) return fail(caller, folder.error());
   const auto actions = look(*folder);
-  const auto status = write_page(*folder, actions, time_of(*folder));
+  const auto status = write_page(*folder, actions, time_of(*folder), command.whom);
   if (!status) return fail(caller, undecided(status.error()).value());
-  return deliver(caller, "", fmt::format("{}/page.html\n", command.run), *status);
+  const auto* const file = command.whom == For::provider ? "provider.html" : "page.html";
+  return deliver(caller, "", fmt::format("{}/{}\n", command.run, file), *status);
 }
 
 // The decision of the command line, if it has one.

@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "lib/accept/page.hpp"
 #include "lib/command/output.hpp"
 
 namespace muster::app {
@@ -23,8 +24,9 @@ struct AcceptCommand {
   bool dry_run = false;
   bool status = false;
   bool page = false;
-  std::string retest, withdraw;  // host lists
-  std::string go_on;             // a check
+  accept::For whom = accept::For::site;  // of the page
+  std::string retest, withdraw;          // host lists
+  std::string go_on;                     // a check
   std::string why;
   std::string step;  // on a node: a request of the driver
 };

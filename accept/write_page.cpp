@@ -9,12 +9,12 @@
 
 #include "lib/accept/delivery.hpp"
 #include "lib/accept/facts.hpp"
-#include "lib/accept/page.hpp"
 #include "lib/base/json_write.hpp"
 
 namespace muster::accept {
 
-Result<int> write_page(const RunFolder& folder, const Actions& actions, std::int64_t now) {
+Result<int> write_page(const RunFolder& folder, const Actions& actions, std::int64_t now,
+                       For whom) {
   const auto& order = folder.order();
   std::map<std::string_view, std::size_t> places;
   for (std::size_t i = 0; i < order.nodes.size(); ++i) places[order.nodes[i].name] = i;
@@ -33,6 +33,10 @@ Result<int> write_page(const RunFolder& folder, const Actions& actions, std::int
   }
   const auto delivery = make_delivery(order, folder.results(), actions, facts, group,
                                       {.who = current_user(), .now = now});
+  if (whom == For::provider) {
+    TRY(folder.write("provider.html", accept_page(delivery, whom)));
+    return exit_status(delivery);
+  }
   TRY(folder.write("accept.json", fmt::format("{}\n", to_json_line(delivery))));
   TRY(folder.write("page.html", accept_page(delivery)));
   TRY(folder.write("accept.csv", accept_csv(delivery)));

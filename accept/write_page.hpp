@@ -5,11 +5,13 @@
 #include <cstdint>
 
 #include "accept/run_folder.hpp"
+#include "lib/accept/page.hpp"
 
 namespace muster::accept {
 
-// Returns the exit status of the delivery.
+// Writes page.html, accept.json and accept.csv; for the provider, only provider.html. Returns the
+// exit status of the delivery.
 [[nodiscard]] Result<int> write_page(const RunFolder& folder, const Actions& actions,
-                                     std::int64_t now);
+                                     std::int64_t now, For whom = For::site);
 
 }  // namespace muster::accept

@@ -340,6 +340,9 @@ constexpr std::array kOptions<N>{
     option<&N::dry_run>("--dry-run", "", "print stages, times and node-hours, and do nothing"),
     option<&N::status>("--status", "", "print the state of the run, also while it is driven"),
     option<&N::page>("--page", "", "write page.html, accept.json and accept.csv again"),
+    option<&N::whom>("--for", "site|provider",
+                     "with --page: for the provider, write provider.html, without users, jobs, "
+                     "addresses and notes (default site)"),
     option<&N::retest>("--retest", "HOSTLIST", "record that these nodes are to begin again"),
     option<&N::go_on>("--go-on", "CHECK",
                       "record that the nodes are to blame for a check that stopped a stage"),
