@@ -294,8 +294,8 @@ Json table_of(const Delivery& delivery) {
   if (delivery.nodes.size() > kMostNodes) return {};
   std::vector<std::size_t> places(delivery.quantities.size());
   for (std::size_t i = 0; i < places.size(); ++i) places[i] = i;
-  std::ranges::stable_partition(
-      places, [&](std::size_t i) { return delivery.quantities[i].limit.has_value(); });
+  std::stable_partition(places.begin(), places.end(),
+                        [&](std::size_t i) { return delivery.quantities[i].limit.has_value(); });
   places.resize(std::min(places.size(), kMostNumbers));
   Json table{{"columns", Json::array()}, {"rows", Json::array()}};
   table["serials"] =

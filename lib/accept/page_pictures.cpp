@@ -52,7 +52,8 @@ Json strip_of(const Delivery& delivery, std::size_t place) {
   }
   if (values.empty()) return {};
   std::ranges::sort(values);
-  auto [low, high] = std::pair(values.front().first, values.back().first);
+  auto low = values.front().first;
+  auto high = values.back().first;
   for (const auto& limit : {quantity.limit, quantity.fleet_limit}) {
     if (limit) std::tie(low, high) = std::pair(std::min(low, *limit), std::max(high, *limit));
   }

@@ -69,7 +69,7 @@ TEST(FactsTest, PreferTheFullTestAndTheNewestOfThemInAnyOrder) {
       {{.stage = Stage::after, .ended = 3}, report(42)}};
   do {
     EXPECT_EQ(learnt(answers).quantities.at(0).value, 41);
-    std::ranges::rotate(answers, answers.begin() + 1);
+    std::rotate(answers.begin(), answers.begin() + 1, answers.end());
   } while (answers.front().first.ended != 1);
 }
 
