@@ -214,6 +214,14 @@ std::string Cluster::configuration() const {
     text += fmt::format("HealthCheckInterval={}\nHealthCheckNodeState={}\n",
                         options_.health_interval_s, options_.health_node_state);
   }
+  if (options_.cloud_nodes > 0) {
+    add("SuspendProgram", "suspend");
+    add("ResumeProgram", "resume");
+    text += fmt::format(
+        "SuspendTimeout=2\nResumeTimeout=240\nSuspendTime=86400\nSuspendExcNodes=n[1-{}]\n",
+        options_.nodes);
+  }
+  // Slurm takes the last of two equal keys.
   for (const auto& line : options_.more) text += fmt::format("{}\n", line);
   const auto add_node = [&](const std::string& name, int port, std::string_view state) {
     text += fmt::format(
@@ -227,13 +235,6 @@ std::string Cluster::configuration() const {
   for (int i = 1; i <= options_.cloud_nodes; ++i) {
     add_node(fmt::format("c{}", i), kPort + 100 + i, "CLOUD");
     cloud = fmt::format(",c[1-{}]", i);
-  }
-  if (options_.cloud_nodes > 0) {
-    add("SuspendProgram", "suspend");
-    add("ResumeProgram", "resume");
-    text += fmt::format(
-        "SuspendTimeout=2\nResumeTimeout=240\nSuspendTime=86400\nSuspendExcNodes=n[1-{}]\n",
-        options_.nodes);
   }
   text +=
       fmt::format("PartitionName=main Nodes=n[1-{}]{} Default=YES MaxTime=INFINITE State=UP {}\n",
