@@ -25,6 +25,7 @@ namespace {
 
 using ::testing::_;
 using ::testing::AllOf;
+using ::testing::AnyOf;
 using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::EndsWith;
@@ -382,8 +383,10 @@ TEST_F(HookTest, ADrainWithoutEnoughTimeIsNotSent) {
       events(),
       // Which check it is for follows from how much a busy machine has left unseen.
       ElementsAre(AllOf(StartsWith("refused prolog: "),
-                        EndsWith(": not drained: too little of the hook's time is left to verify "
-                                 "the drain"))));
+                        // A busy machine may not even answer what the node's state is.
+                        AnyOf(EndsWith(": not drained: too little of the hook's time is left to "
+                                       "verify the drain"),
+                              HasSubstr(": Slurm could not be asked: ")))));
 }
 
 TEST_F(HookTest, ASickNodeIsDrainedEvenIfTheHistoryCannotBeWritten) {
