@@ -72,17 +72,20 @@ Result<struct stat> read_status(const Root& root, std::string_view path, int fla
   });
 }
 
-// The line "CapEff:\t00000000a80425fb" of /proc/self/status.
-bool has_ipc_lock(const Root& root) {
-  constexpr std::string_view kEffective = "CapEff:";
-  const auto status = root.read("/proc/self/status");
-  if (!status) return false;
-  for (const auto line : split_lines(*status)) {
-    if (!line.starts_with(kEffective)) continue;
-    const auto bits = parse_hex(trim(line.substr(kEffective.size())));
-    return bits && (*bits >> unsigned{CAP_IPC_LOCK} & 1U) != 0;
+std::string status_field(const Root& root, std::string_view name) {
+  const auto text = root.read("/proc/self/status").value_or("");
+  for (const auto line : split_lines(text)) {
+    if (line.starts_with(name)) return std::string(trim(line.substr(name.size())));
   }
-  return false;
+  return {};
+}
+
+std::uint64_t effective_capabilities(const Root& root) {
+  return parse_hex(status_field(root, "CapEff:")).value_or(0);
+}
+
+bool has_ipc_lock(const Root& root) {
+  return (effective_capabilities(root) >> unsigned{CAP_IPC_LOCK} & 1U) != 0;
 }
 
 Result<double> read_uptime(const Root& root) {

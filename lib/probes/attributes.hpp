@@ -74,6 +74,12 @@ template <class Parse>
 [[nodiscard]] Result<struct stat> read_status(const Root& root, std::string_view path,
                                               int flags = 0);
 
+// A field of /proc/self/status, such as "Seccomp:"; empty if it is not known.
+[[nodiscard]] std::string status_field(const Root& root, std::string_view name);
+
+// Of this process, a bit for each.
+[[nodiscard]] std::uint64_t effective_capabilities(const Root& root);
+
 // Whether this process may lock memory without a limit.
 [[nodiscard]] bool has_ipc_lock(const Root& root);
 

@@ -18,6 +18,7 @@
 
 #include "lib/base/root.hpp"
 #include "lib/base/text.hpp"
+#include "lib/probes/attributes.hpp"
 #include "lib/probes/probes.hpp"
 #include "lib/process/child.hpp"
 #include "lib/process/program.hpp"
@@ -31,20 +32,11 @@ using namespace std::chrono_literals;  // NOLINT(google-build-using-namespace): 
 constexpr std::array<std::string_view, 4> kJoined{"mnt", "net", "uts", "ipc"};
 constexpr std::string_view kWayBack = "--return-to-container=";
 
-// A field of /proc/self/status; empty if it is not known.
-std::string status_field(std::string_view name) {
-  const auto text = Root().read("/proc/self/status").value_or("");
-  for (const auto line : split_lines(text)) {
-    if (line.starts_with(name)) return std::string(trim(line.substr(name.size())));
-  }
-  return {};
-}
-
 std::vector<std::string_view> missing_capabilities() {
   constexpr std::array kNeeded{std::pair{18U, std::string_view("CAP_SYS_CHROOT")},
                                std::pair{19U, std::string_view("CAP_SYS_PTRACE")},
                                std::pair{21U, std::string_view("CAP_SYS_ADMIN")}};
-  const auto effective = parse_hex(status_field("CapEff:")).value_or(0);
+  const auto effective = effective_capabilities(Root());
   std::vector<std::string_view> missing;
   for (const auto& [bit, name] : kNeeded) {
     if ((effective >> bit & 1U) == 0) missing.push_back(name);
@@ -117,7 +109,7 @@ Result<void> HostNamespaces::join(std::size_t count) const {
   for (std::size_t i = 0; i < count; ++i) {
     if (::setns(opened_[i].get(), 0) == 0) continue;
     const int code = errno;
-    const bool filtered = status_field("Seccomp:") == "2";
+    const bool filtered = status_field(Root(), "Seccomp:") == "2";
     return cannot(fmt::format("join its {} namespace: {}{}", kJoined[i], errno_text(code),
                               filtered ? " (the container has a seccomp filter)" : ""));
   }
