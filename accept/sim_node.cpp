@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "accept/sim_node.hpp"
 
-#include <fmt/chrono.h>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -9,6 +8,7 @@
 #include <optional>
 #include <utility>
 
+#include "lib/base/clock.hpp"
 #include "lib/base/mixing.hpp"
 #include "lib/base/units.hpp"
 #include "lib/profile/limits/bench.hpp"
@@ -140,9 +140,9 @@ double normal_at(std::uint64_t place) {
 
 void finish_report(Report& report, std::string_view profile, std::int64_t ended, double seconds,
                    const std::vector<std::string>& checks) {
-  const auto started = static_cast<std::time_t>(ended - std::llround(seconds));
+  const auto started = ended - std::llround(seconds);
   report.profile = profile;
-  report.started = fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(started));
+  report.started = utc(std::chrono::sys_seconds(std::chrono::seconds(started)));
   report.duration_ms = 1000 * seconds;
   conclude(report, checks);
 }

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/accept/delivery.hpp"
 
-#include <fmt/chrono.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -15,6 +14,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "lib/base/clock.hpp"
 #include "lib/base/json_write.hpp"
 #include "lib/hosts/hostlist.hpp"
 #include "lib/statistics/statistics.hpp"
@@ -26,10 +26,10 @@ constexpr double kLoadHour = 3600;
 constexpr double kLoadDay = 24 * kLoadHour;
 
 // Empty for a time that is not known.
-std::string utc(std::int64_t at) {
+std::string utc_text(std::int64_t at) {
   constexpr std::int64_t kYear10000 = 253'402'300'800;
   if (at <= 0 || at >= kYear10000) return "";
-  return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(static_cast<std::time_t>(at)));
+  return utc(std::chrono::sys_seconds(std::chrono::seconds(at)));
 }
 
 std::string line_of(const Cause& cause) {
@@ -224,7 +224,7 @@ class DeliveryMaker {
       if (attempt->stage == Stage::fabric || attempt->end == AttemptEnd::running) continue;
       rounds.push_back({.number = std::ssize(rounds) + 1,
                         .stage = attempt->stage,
-                        .at = utc(attempt->ended),
+                        .at = utc_text(attempt->ended),
                         .nodes = std::ssize(attempt->nodes),
                         .end = attempt->end,
                         .busbw_gbps = attempt->busbw_gbps});
@@ -295,7 +295,7 @@ class DeliveryMaker {
                   : each.kind == DecisionKind::retest ? fmt::format("tested again: {}", nodes)
                                                       : fmt::format("withdrawn: {}", nodes);
       all.push_back(
-          {.what = std::move(what), .why = each.why, .who = each.who, .at = utc(each.at)});
+          {.what = std::move(what), .why = each.why, .who = each.who, .at = utc_text(each.at)});
     }
     const auto& plan = order_.plan;
     for (const auto& each : plan.settings) all.push_back({.what = fmt::format("--set {}", each)});
@@ -414,8 +414,8 @@ class DeliveryMaker {
     return {.stage = attempt.stage,
             .number = attempt.number,
             .end = attempt.end,
-            .started = utc(attempt.started),
-            .ended = utc(attempt.ended),
+            .started = utc_text(attempt.started),
+            .ended = utc_text(attempt.ended),
             .result = causes.empty() ? attempt.why : line_of(causes)};
   }
 
@@ -438,8 +438,8 @@ Delivery make_delivery(const Order& order, const Results& results, const Actions
   Delivery delivery{.id = order.id,
                     .state = actions.complete ? DeliveryState::complete : DeliveryState::draft,
                     .muster = order.muster,
-                    .created = utc(order.created),
-                    .at = utc(context.now),
+                    .created = utc_text(order.created),
+                    .at = utc_text(context.now),
                     .who = context.who,
                     .plan = order.plan,
                     .counts = maker.counts(),

@@ -33,8 +33,10 @@ std::chrono::sys_seconds wall_time() {
   return std::chrono::sys_seconds(std::chrono::seconds(std::time(nullptr)));
 }
 
-std::string utc_now() {
-  return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::time(nullptr)));
+std::string utc(std::chrono::sys_seconds time) {
+  return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(time.time_since_epoch().count()));
 }
+
+std::string utc_now() { return utc(wall_time()); }
 
 }  // namespace muster

@@ -53,7 +53,10 @@ class TimeLimit {
 // The wall time in whole seconds.
 [[nodiscard]] std::chrono::sys_seconds wall_time();
 
-// The wall time in RFC 3339: "2026-11-20T12:00:00Z". A label only.
+// A time in RFC 3339: "2026-11-20T12:00:00Z".
+[[nodiscard]] std::string utc(std::chrono::sys_seconds time);
+
+// The wall time in this form. A label only.
 [[nodiscard]] std::string utc_now();
 
 }  // namespace muster

@@ -3,7 +3,6 @@
 #include "slurm/history/history.hpp"
 
 #include <fcntl.h>
-#include <fmt/chrono.h>
 #include <fmt/format.h>
 #include <sys/file.h>
 #include <sys/stat.h>
@@ -15,6 +14,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "lib/base/clock.hpp"
 #include "lib/base/descriptor.hpp"
 #include "lib/base/files.hpp"
 #include "lib/base/text.hpp"
@@ -131,10 +131,6 @@ bool is_selected(const std::vector<std::string>& wanted, const std::string& one)
 }
 
 }  // namespace
-
-std::string utc(Time time) {
-  return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(time.time_since_epoch().count()));
-}
 
 std::string summary(const Event& event) {
   return fmt::format("{} {}: {}", event.kind, printable(event.node, 100), printable(event.message));

@@ -33,9 +33,6 @@ struct Event {
   bool operator==(const Event&) const = default;
 };
 
-// "2026-11-20T12:00:00Z".
-[[nodiscard]] std::string utc(Time time);
-
 // "drained gpu-0007: …", for syslog, standard output and slurmd's log.
 [[nodiscard]] std::string summary(const Event& event);
 

@@ -11,6 +11,7 @@
 #include <string_view>
 #include <utility>
 
+#include "lib/base/clock.hpp"
 #include "lib/base/text.hpp"
 #include "slurm/policy/decide.hpp"
 #include "slurm/policy/limits.hpp"

@@ -14,6 +14,7 @@
 #include <tuple>
 #include <utility>
 
+#include "lib/base/clock.hpp"
 #include "lib/base/text.hpp"
 #include "slurm/history/history.hpp"
 #include "slurm/rules/rules.hpp"

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "lib/base/clock.hpp"
 #include "lib/base/text.hpp"
 #include "slurm/policy/node_memory.hpp"
 #include "slurm/policy/reason.hpp"
