@@ -182,7 +182,7 @@ int make_page(const AcceptCommand& command, const Caller& caller) {
 // The decision of the command line, if it has one.
 OrFailure<std::optional<Decision>> decision_of(const AcceptCommand& command,
                                                const RunFolder& folder) {
-  Decision decision{.why = command.why, .who = current_user(), .at = now()};
+  Decision decision{.why = command.why, .who = folder.who(), .at = now()};
   if (!command.go_on.empty()) {
     decision.kind = DecisionKind::go_on;
     decision.check = command.go_on;

@@ -3,7 +3,6 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <pwd.h>
 #include <sys/file.h>
 #include <unistd.h>
 
@@ -24,6 +23,7 @@
 #include "lib/base/json_write.hpp"
 #include "lib/base/text.hpp"
 #include "lib/command/version.hpp"
+#include "lib/process/child.hpp"
 
 namespace muster::accept {
 namespace {
@@ -217,8 +217,9 @@ OrFailure<void> RunFolder::lock() {
     return undecided_run(fmt::format("{} is being driven by {}", path_.string(),
                                      holder.empty() ? "another muster" : printable(trim(holder))));
   }
-  const auto text = fmt::format("{} on {}, process {}, since {}\n", current_user(), host_name(),
-                                ::getpid(), utc_now());
+  who_ = user_name(::geteuid());
+  const auto text =
+      fmt::format("{} on {}, process {}, since {}\n", who_, host_name(), ::getpid(), utc_now());
   if (::ftruncate(lock_.get(), 0) != 0 || write_all(lock_.get(), text) != 0) {
     return undecided(os_error("write", file.string(), errno).value());
   }
@@ -303,7 +304,7 @@ Result<void> RunFolder::begin_attempt(const A& attempt, std::int64_t deadline) {
   const auto* const job = std::getenv("SLURM_JOB_ID");
   const StartedAttempt started{.at = attempt.started,
                                .deadline = deadline,
-                               .who = current_user(),
+                               .who = who_,
                                .host = host_name(),
                                .pid = ::getpid(),
                                .job = job == nullptr ? "" : job,
@@ -409,11 +410,6 @@ void RunFolder::note(const std::string& line) const {
   if (journal.is_open()) {
     static_cast<void>(write_all(journal.get(), fmt::format("{}\n", line)));
   }
-}
-
-std::string current_user() {
-  const auto* const entry = ::getpwuid(::geteuid());
-  return entry != nullptr ? entry->pw_name : fmt::format("{}", ::geteuid());
 }
 
 Order make_order(Plan plan, std::vector<OrderedNode> nodes) {

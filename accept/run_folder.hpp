@@ -65,6 +65,9 @@ class RunFolder {
 
   [[nodiscard]] const Order& order() const { return order_; }
 
+  // The user who drives the run; empty if it is only read.
+  [[nodiscard]] const std::string& who() const { return who_; }
+
   // Attempts that were started and have no result are running.
   [[nodiscard]] const Results& results() const { return results_; }
 
@@ -107,13 +110,11 @@ class RunFolder {
   std::filesystem::path path_;
   WriteHook hook_;
   Descriptor lock_;
+  std::string who_;  // drives the run
   Order order_;
   Results results_;
   std::map<Key, std::size_t> places_;  // in results_
 };
-
-// The name of the user of this process.
-[[nodiscard]] std::string current_user();
 
 // A new order of these nodes, with an id of its own.
 [[nodiscard]] Order make_order(Plan plan, std::vector<OrderedNode> nodes);

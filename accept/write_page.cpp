@@ -2,6 +2,7 @@
 #include "accept/write_page.hpp"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <map>
 #include <string_view>
@@ -10,6 +11,7 @@
 #include "lib/accept/delivery.hpp"
 #include "lib/accept/facts.hpp"
 #include "lib/base/json_write.hpp"
+#include "lib/process/child.hpp"
 
 namespace muster::accept {
 
@@ -32,7 +34,7 @@ Result<int> write_page(const RunFolder& folder, const Actions& actions, std::int
     if (answer) learn(group, attempt, *answer);
   }
   const auto delivery = make_delivery(order, folder.results(), actions, facts, group,
-                                      {.who = current_user(), .now = now});
+                                      {.who = user_name(::geteuid()), .now = now});
   if (whom == For::provider) {
     TRY(folder.write("provider.html", accept_page(delivery, whom)));
     return exit_status(delivery);

@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <pwd.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -198,6 +199,16 @@ Result<void> run_in_child(std::string name, const TimeLimit& limit,
                           const std::function<std::string()>& work) {
   TRY_ASSIGN(const auto trouble, ask_child(std::move(name), limit, work));
   return trouble.empty() ? Result<void>() : make_error(trouble);
+}
+
+std::string user_name(::uid_t user) {
+  constexpr auto kLongest = std::chrono::seconds(2);
+  // Asks in a child process, because a directory server may not answer.
+  const auto name = ask_child("user", kLongest, [user] {
+    const auto* entry = ::getpwuid(user);  // NOLINT(concurrency-mt-unsafe): one thread
+    return entry == nullptr ? std::string() : std::string(entry->pw_name);
+  });
+  return name && !name->empty() ? *name : fmt::format("{}", user);
 }
 
 }  // namespace muster

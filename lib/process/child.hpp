@@ -3,6 +3,8 @@
 // kernel costs only its own answer: it is killed, or abandoned if the kernel does not let it die.
 #pragma once
 
+#include <sys/types.h>
+
 #include <chrono>
 #include <cstddef>
 #include <functional>
@@ -63,5 +65,8 @@ class Children {
 // Runs `work` in one child. `work` returns an error message, or an empty text.
 [[nodiscard]] Result<void> run_in_child(std::string name, const TimeLimit& limit,
                                         const std::function<std::string()>& work);
+
+// The name of a user, or the number if there is none.
+[[nodiscard]] std::string user_name(::uid_t user);
 
 }  // namespace muster

@@ -10,6 +10,7 @@
 #include "lib/base/root.hpp"
 #include "lib/base/text.hpp"
 #include "lib/hosts/hostlist.hpp"
+#include "lib/process/child.hpp"
 #include "slurm/commands/check_setup.hpp"
 #include "slurm/commands/slurm_site.hpp"
 

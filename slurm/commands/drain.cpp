@@ -12,6 +12,7 @@
 #include "lib/base/descriptor.hpp"
 #include "lib/base/root.hpp"
 #include "lib/base/text.hpp"
+#include "lib/process/child.hpp"
 #include "lib/process/startup.hpp"
 #include "slurm/commands/drain_confirmed.hpp"
 #include "slurm/commands/slurm_commands.hpp"

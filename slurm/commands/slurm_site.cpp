@@ -4,7 +4,6 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <pwd.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -227,16 +226,6 @@ Attempt<Site> reach_site(std::string_view root, const Caller& caller) {
   auto controller = reach_slurm(*rules, caller.variables, Clock::time_point::max());
   if (!controller) return undecided(controller.error());
   return Site{*std::move(rules), *std::move(controller)};
-}
-
-std::string user_name(::uid_t user) {
-  constexpr auto kLongest = std::chrono::seconds(2);
-  // Asks in a child process, because a directory server may not answer.
-  const auto name = ask_child("user", kLongest, [user] {
-    const auto* entry = ::getpwuid(user);  // NOLINT(concurrency-mt-unsafe): one thread
-    return entry == nullptr ? std::string() : std::string(entry->pw_name);
-  });
-  return name && !name->empty() ? *name : fmt::format("{}", user);
 }
 
 }  // namespace muster::app

@@ -56,9 +56,6 @@ struct Site {
 // The rules below `root`, and the Slurm that they name; its calls have no common time limit.
 [[nodiscard]] Attempt<Site> reach_site(std::string_view root, const Caller& caller);
 
-// The name of a user, or the number if there is none.
-[[nodiscard]] std::string user_name(::uid_t user);
-
 struct SlurmBlock {
   slurm::Rules rules;                 // with the values of the valid keys
   std::vector<std::string> troubles;  // one line for each mistake, with file and line

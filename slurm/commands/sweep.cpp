@@ -11,6 +11,7 @@
 
 #include "lib/base/clock.hpp"
 #include "lib/base/text.hpp"
+#include "lib/process/child.hpp"
 #include "lib/profile/choice.hpp"
 #include "slurm/commands/drain_confirmed.hpp"
 #include "slurm/commands/slurm_commands.hpp"
