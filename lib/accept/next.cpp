@@ -238,21 +238,19 @@ class Planner {
            (standing.stage < stage || (standing.stage == stage && standing.running));
   }
 
-  // Nodes that have passed `stage`, to retest others with: up to `wanted`. Those that are busy are
-  // kept from their next attempt.
-  Nodes proven_partners(Stage stage, std::size_t wanted) {
-    waits_for_partners_ = false;
-    Nodes idle, busy;
+  // Nodes that have passed `stage`, to retest others with: up to `wanted`. Nothing while more of
+  // them are busy; the idle ones are kept until then.
+  std::optional<Nodes> proven_partners(Stage stage, std::size_t wanted) {
+    Nodes idle;
+    std::size_t busy = 0;
     for (std::size_t i = 0; i < folds_.size() && idle.size() < wanted; ++i) {
       if (!folds_[i].is_proven(stage) || !reachable_[i]) continue;
       if (is_idle(i)) idle.push_back(i);
-      if (folds_[i].standing().running) busy.push_back(i);
+      if (folds_[i].standing().running) ++busy;
     }
-    const auto enough = std::min<std::size_t>(wanted, idle.size() + busy.size());
-    if (idle.size() == enough) return idle;
+    if (busy == 0 || idle.size() == wanted) return idle;
     used_.insert(idle.begin(), idle.end());
-    waits_for_partners_ = true;
-    return {};
+    return std::nullopt;
   }
 
   void start_fabric_or_whole(Stage stage) {
@@ -281,18 +279,18 @@ class Planner {
   bool retest(Nodes suspects) {
     const auto wanted = static_cast<std::size_t>(order_.plan.partners) * suspects.size();
     const auto partners = proven_partners(Stage::fabric, wanted);
-    if (waits_for_partners_) return true;
-    if (partners.empty()) return false;
-    suspects.insert(suspects.end(), partners.begin(), partners.end());
+    if (!partners) return true;
+    if (partners->empty()) return false;
+    suspects.insert(suspects.end(), partners->begin(), partners->end());
     start_group(Stage::fabric, std::move(suspects));
     return true;
   }
 
   void start_with_proven(Stage stage, std::size_t node) {
     auto nodes = proven_partners(stage, static_cast<std::size_t>(order_.plan.partners));
-    if (waits_for_partners_) return;
-    nodes.push_back(node);
-    if (nodes.size() > 1) return start_group(stage, std::move(nodes));
+    if (!nodes) return;
+    nodes->push_back(node);
+    if (nodes->size() > 1) return start_group(stage, *std::move(nodes));
     auto& fold = folds_[node];
     if (fold.is_suspect()) return fold.hold(fold.suspected().front());
     alone_.insert(node);  // there is no other node: the fabric stays untested
@@ -358,7 +356,6 @@ class Planner {
   std::set<Stage> stopped_;
   std::set<std::size_t> used_;   // by a group, or kept for one
   std::set<std::size_t> alone_;  // at a group stage without another node
-  bool waits_for_partners_ = false;
   Actions actions_;
 };
 
