@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <map>
 #include <memory>
 #include <optional>
 #include <system_error>
@@ -260,19 +261,22 @@ void allow_many_files() {
   static_cast<void>(::setrlimit(RLIMIT_NOFILE, &limit));
 }
 
-// The number of GPUs by the newest inventory of a node.
-std::size_t gpus_of(const RunFolder& folder, std::size_t node) {
-  const auto& name = folder.order().nodes.at(node).name;
-  const auto& attempts = folder.results().attempts;
-  const auto newest =
-      std::find_if(attempts.rbegin(), attempts.rend(), [&](const accept::Attempt& each) {
-        return each.stage == Stage::inventory && each.node == name && !each.boot_id.empty();
-      });
-  if (newest == attempts.rend()) return 0;
-  const auto answer = folder.answer(*newest);
-  if (!answer || !*answer) return 0;
-  const auto count = std::ranges::count((*answer)->parts, "gpu", &Part::kind);
-  return static_cast<std::size_t>(count);
+// The number of GPUs of each node by its newest inventory.
+std::vector<std::size_t> gpus_of(const RunFolder& folder) {
+  const auto& nodes = folder.order().nodes;
+  std::map<std::string_view, const accept::Attempt*> newest;
+  for (const auto& each : folder.results().attempts) {
+    if (each.stage == Stage::inventory && !each.boot_id.empty()) newest[each.node] = &each;
+  }
+  std::vector<std::size_t> gpus(nodes.size());
+  for (std::size_t i = 0; i < nodes.size(); ++i) {
+    const auto inventory = newest.find(nodes[i].name);
+    if (inventory == newest.end()) continue;
+    const auto answer = folder.answer(*inventory->second);
+    if (!answer || !*answer) continue;
+    gpus[i] = static_cast<std::size_t>(std::ranges::count((*answer)->parts, "gpu", &Part::kind));
+  }
+  return gpus;
 }
 
 OrFailure<std::unique_ptr<Fleet>> fleet_of(const AcceptCommand& command, const RunFolder& folder,
@@ -281,13 +285,12 @@ OrFailure<std::unique_ptr<Fleet>> fleet_of(const AcceptCommand& command, const R
   if (command.by == kSim) {
     return or_usage(make_sim_fleet(order, command.sim, folder.results()));
   }
-  return or_usage(make_remote_fleet(
-      order, {.by = by_of(command, order, caller.variables),
-              .muster = muster_on_nodes(command),
-              .folder = folder.path(),
-              .variables = caller.variables,
-              .wake = wake,
-              .gpus = [&folder](std::size_t node) { return gpus_of(folder, node); }}));
+  return or_usage(make_remote_fleet(order, {.by = by_of(command, order, caller.variables),
+                                            .muster = muster_on_nodes(command),
+                                            .folder = folder.path(),
+                                            .variables = caller.variables,
+                                            .wake = wake,
+                                            .gpus = [&folder] { return gpus_of(folder); }}));
 }
 
 std::string last_words(LoopEnd end, const AcceptCommand& command) {

@@ -234,10 +234,11 @@ class RemoteFleet : public Fleet {
   void run_group(std::size_t key, Task& task) {
     const auto& group = *task.step.group;
     std::vector<std::string> nodes;
+    const auto all = setup_.gpus();
     std::size_t gpus = SIZE_MAX;
     for (const auto node : group.nodes) {
       nodes.push_back(name(node));
-      gpus = std::min(gpus, setup_.gpus(node));
+      gpus = std::min(gpus, all.at(node));
     }
     const auto processes = std::max<std::size_t>(gpus, 1);
     const auto host_file =

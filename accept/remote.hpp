@@ -22,8 +22,8 @@ struct RemoteSetup {
   std::filesystem::path folder;  // of the run, for host files
   Variables variables;
   int wake = -1;  // becomes readable when the run is asked to stop
-  // The number of GPUs of a node by its inventory.
-  std::function<std::size_t(std::size_t node)> gpus;
+  // The number of GPUs of each node by its inventory.
+  std::function<std::vector<std::size_t>()> gpus;
 };
 
 // An error says why no node can be reached this way.

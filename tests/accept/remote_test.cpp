@@ -72,7 +72,7 @@ class ProgramFleetTest : public ::testing::Test {
                                             .muster = "/usr/bin/muster",
                                             .folder = temp_.path(),
                                             .variables = {{"PATH", "/usr/bin:/bin"}},
-                                            .gpus = [](std::size_t) { return std::size_t{8}; }});
+                                            .gpus = [] { return std::vector<std::size_t>{8}; }});
     EXPECT_TRUE(fleet);
     (*fleet)->start(NodeStart{.node = 0, .stage = Stage::check, .number = 1});
     const auto ended = (*fleet)->wait((*fleet)->now() + wait);
