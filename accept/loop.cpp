@@ -24,8 +24,7 @@ std::string line_of(std::string_view who, Stage stage, AttemptEnd end, const std
                     const std::vector<Cause>& causes) {
   std::string reason = why;
   if (reason.empty() && !causes.empty()) {
-    const auto& first = causes.front();
-    reason = fmt::format("{} {}: {}", first.check, first.device, first.message);
+    reason = to_line(causes.front());
     if (causes.size() > 1) reason += fmt::format(" (and {} more)", causes.size() - 1);
   }
   return fmt::format("{} {}: {}{}{}", who, to_string(stage), to_string(end),
@@ -45,7 +44,7 @@ class Driver {
     for (;;) {
       auto actions = next(folder_.order(), folder_.results(), fleet_.reachable(), fleet_.now());
       hooks_.progress(actions);
-      if (hooks_.stops() > 0) return stop(std::move(actions));
+      if (hooks_.stops() > 0) return stop();
       TRY(start(actions));
       if (running_ == 0 && actions.complete) return LoopResult{LoopEnd::complete, actions};
       if (running_ == 0 && !actions.wake) {
@@ -89,14 +88,14 @@ class Driver {
     return {};
   }
 
-  [[nodiscard]] Result<LoopResult> stop(Actions actions) {
+  [[nodiscard]] Result<LoopResult> stop() {
     fleet_.stop();
     const auto until = fleet_.now() + kStopTime;
     while (running_ > 0 && hooks_.stops() < 2 && fleet_.now() < until) {
       TRY(record(fleet_.wait(until)));
     }
-    actions = next(folder_.order(), folder_.results(), fleet_.reachable(), fleet_.now());
-    return LoopResult{LoopEnd::stopped, std::move(actions)};
+    return LoopResult{LoopEnd::stopped,
+                      next(folder_.order(), folder_.results(), fleet_.reachable(), fleet_.now())};
   }
 
   [[nodiscard]] Result<void> record(const std::vector<EndedStep>& ended) {

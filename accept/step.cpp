@@ -24,8 +24,6 @@ namespace {
 
 using Words = std::vector<std::string>;
 
-constexpr std::string_view kStepCheck = "accept.step";
-
 void add_version(StepAnswer& answer, const std::string& name, const Fact<std::string>& version) {
   if (version) answer.stack[name] = printable(*version, 80);
 }

@@ -65,6 +65,9 @@ struct Cause {
   MUSTER_UNLESS_EMPTY(std::string, other, "the other node of a pair");
 };
 
+// "bench.gemm gpu3: ...".
+[[nodiscard]] std::string to_line(const Cause& cause);
+
 // One attempt of one node at one stage; in the soak, one slice of it. The file
 // nodes/NODE/STAGE.NUMBER.json has it, with the reports.
 struct Attempt {

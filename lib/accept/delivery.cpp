@@ -32,14 +32,11 @@ std::string utc_text(std::int64_t at) {
   return utc(std::chrono::sys_seconds(std::chrono::seconds(at)));
 }
 
-std::string line_of(const Cause& cause) {
-  return fmt::format("{} {}: {}", cause.check, cause.device, cause.message);
-}
-
-std::string line_of(const std::vector<Cause>& causes) {
+std::string to_line(const std::vector<Cause>& causes) {
   std::string text;
-  for (const auto& cause : causes)
-    text += fmt::format("{}{}", text.empty() ? "" : "; ", line_of(cause));
+  for (const auto& cause : causes) {
+    text += fmt::format("{}{}", text.empty() ? "" : "; ", accept::to_line(cause));
+  }
   return text;
 }
 
@@ -185,7 +182,7 @@ class DeliveryMaker {
         const bool known = fact != facts.quantities.end();
         row.values.push_back(known ? std::optional(fact->value) : std::nullopt);
       }
-      for (const auto& remark : standing.remarks) row.remarks.push_back(line_of(remark));
+      for (const auto& remark : standing.remarks) row.remarks.push_back(accept::to_line(remark));
       if (facts.skew_s != 0) {
         row.remarks.push_back(
             fmt::format("its clock differs by {} s from the driver's", facts.skew_s));
@@ -416,7 +413,7 @@ class DeliveryMaker {
             .end = attempt.end,
             .started = utc_text(attempt.started),
             .ended = utc_text(attempt.ended),
-            .result = causes.empty() ? attempt.why : line_of(causes)};
+            .result = causes.empty() ? attempt.why : to_line(causes)};
   }
 
   const Order& order_;

@@ -16,10 +16,6 @@ constexpr std::int64_t kLossPause = 60;  // between attempts to reach a lost nod
 constexpr std::int64_t kMaxRuns = 6;     // of a stage that fails in a different way each time
 constexpr int kMaxInterruptions = 5;  // in a row; the cause then lies in the node or in our setup
 
-std::string text_of(const Cause& cause) {
-  return fmt::format("{} {}: {}", cause.check, cause.device, cause.message);
-}
-
 // The causes of a group's attempt that are about this node.
 std::vector<Cause> causes_of(const GroupAttempt& attempt, const std::string& node) {
   std::vector<Cause> causes;
@@ -69,13 +65,13 @@ void NodeFold::settle(NodeVerdict verdict, Charge charge, std::string why,
 void NodeFold::settle(const std::vector<Cause>& causes) {
   const auto is_pair = [](const Cause& cause) { return cause.evidence == Evidence::pair; };
   if (std::ranges::all_of(causes, is_pair)) {
-    return settle(NodeVerdict::held, Charge::open, text_of(causes.front()), causes);
+    return settle(NodeVerdict::held, Charge::open, to_line(causes.front()), causes);
   }
   for (const auto charge : {Charge::provider, Charge::ours, Charge::open}) {
     const auto found = std::ranges::find(causes, charge, &Cause::charge);
     if (found == causes.end()) continue;
     const auto verdict = charge == Charge::provider ? NodeVerdict::rejected : NodeVerdict::held;
-    return settle(verdict, charge, text_of(*found), causes);
+    return settle(verdict, charge, to_line(*found), causes);
   }
 }
 
@@ -180,7 +176,7 @@ void NodeFold::soak_event(const std::vector<Cause>& causes, std::int64_t at) {
     return;
   }
   settle(NodeVerdict::rejected, Charge::provider,
-         fmt::format("{} events in the soak, the last one {}", events_, text_of(causes.front())),
+         fmt::format("{} events in the soak, the last one {}", events_, to_line(causes.front())),
          causes);
 }
 
@@ -247,7 +243,7 @@ void NodeFold::judge_whole(const GroupAttempt& attempt) {
   if (!std::exchange(located_again_, true)) return begin(Stage::fabric, attempt.ended);
   const auto overridden = [&](const Cause& cause) { return overridden_->contains(cause.check); };
   if (std::ranges::all_of(failed_, overridden)) return advance(attempt.ended);
-  settle(NodeVerdict::held, Charge::open, text_of(failed_.front()), failed_);
+  settle(NodeVerdict::held, Charge::open, to_line(failed_.front()), failed_);
 }
 
 void NodeFold::take(const GroupAttempt& attempt, const std::string& name) {
@@ -278,7 +274,7 @@ void NodeFold::take(const GroupAttempt& attempt, const std::string& name) {
 void NodeFold::hold(Cause cause) {
   if (is_final(standing_)) return;
   const auto charge = cause.charge;
-  settle(NodeVerdict::held, charge, text_of(cause), {std::move(cause)});
+  settle(NodeVerdict::held, charge, to_line(cause), {std::move(cause)});
 }
 
 void NodeFold::take(const Decision& decision) {

@@ -55,7 +55,7 @@ template <class AnAttempt>
 void refuse(AnAttempt& attempt, std::string why, Evidence evidence) {
   attempt.end = AttemptEnd::refused;
   attempt.why = std::move(why);
-  attempt.causes = {Cause{.check = "accept.step",
+  attempt.causes = {Cause{.check = std::string(kStepCheck),
                           .device = "node",
                           .message = attempt.why,
                           .charge = evidence == Evidence::refused ? Charge::ours : Charge::open,
@@ -106,7 +106,7 @@ void judge_reports(AnAttempt& attempt, const StepAnswer& answer) {
     }
     if (report.verdict == Verdict::unknown && !uncertain) {
       uncertain =
-          Cause{.check = "accept.step",
+          Cause{.check = std::string(kStepCheck),
                 .device = "node",
                 .message = report.judged ? "the run could not decide"
                                          : "no limit for this machine, so nothing was judged",
@@ -117,7 +117,7 @@ void judge_reports(AnAttempt& attempt, const StepAnswer& answer) {
     attempt.end = AttemptEnd::fail;
   } else if (uncertain) {
     attempt.end = AttemptEnd::refused;
-    attempt.why = fmt::format("{} {}: {}", uncertain->check, uncertain->device, uncertain->message);
+    attempt.why = to_line(*uncertain);
     attempt.causes = {*std::move(uncertain)};
   } else {
     attempt.end = attempt.remarks.empty() ? AttemptEnd::pass : AttemptEnd::warn;
@@ -183,6 +183,10 @@ void name_nodes(Cause& cause, const std::vector<std::string>& own_names,
 }
 
 }  // namespace
+
+std::string to_line(const Cause& cause) {
+  return fmt::format("{} {}: {}", cause.check, cause.device, cause.message);
+}
 
 void judge_attempt(Attempt& attempt, const StepAnswer& answer, const OrderedNode& ordered) {
   attempt.boot_id = answer.boot_id;

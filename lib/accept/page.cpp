@@ -153,9 +153,9 @@ void add_attempts(Json& shown, const NodeCard& card) {
 // Whether the only cause of a card has all that `why` says.
 bool explains(const NodeCard& card) {
   if (card.causes.size() != 1) return false;
-  const auto& [check, device, message, observed, limit, unit, source, remedy, category, other] =
-      card.causes.front();
-  return card.why == message || card.why == fmt::format("{} {}: {}", check, device, message);
+  const auto& cause = card.causes.front();
+  return card.why == cause.message ||
+         card.why == fmt::format("{} {}: {}", cause.check, cause.device, cause.message);
 }
 
 Json card_of(const NodeCard& card) {

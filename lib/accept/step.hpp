@@ -16,6 +16,7 @@
 namespace muster::accept {
 
 // Checks of an acceptance itself.
+inline constexpr std::string_view kStepCheck = "accept.step";        // it could not be run
 inline constexpr std::string_view kOrderCheck = "accept.order";      // not what was ordered
 inline constexpr std::string_view kSerialCheck = "accept.serial";    // a serial at two nodes
 inline constexpr std::string_view kProfileCheck = "accept.profile";  // not that of its group

@@ -22,7 +22,6 @@
 #include "lib/base/files.hpp"
 #include "lib/base/result.hpp"
 #include "lib/base/text.hpp"
-#include "lib/process/child.hpp"
 #include "lib/profile/choice.hpp"
 #include "lib/profile/site.hpp"
 
