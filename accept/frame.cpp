@@ -54,7 +54,7 @@ std::string frame(std::string_view node, std::string_view content) {
 }
 
 Result<std::string> unframe(std::string_view node, std::string_view output) {
-  Error error{.message = "there is no answer of muster in its output", .missing = true};
+  Error error{.message = "its output has no answer from muster", .missing = true};
   const auto lines = split_lines(output);
   for (auto line = lines.rbegin(); line != lines.rend(); ++line) {
     const auto begin = line->find(fmt::format("{} ", kFrameWord));

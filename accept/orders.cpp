@@ -88,9 +88,9 @@ Result<OrderedNodes> read_nodes(const std::vector<std::string>& words) {
   for (const auto& word : words) {
     OrderedNodes more;
     if (word.starts_with('@')) {
-      constexpr std::size_t kMost = 64UL * 1024 * 1024;
+      constexpr std::size_t kMaxBytes = 64UL * 1024 * 1024;
       const auto path = std::filesystem::absolute(word.substr(1)).string();
-      TRY_ASSIGN(const auto text, Root().read(path, kMost));
+      TRY_ASSIGN(const auto text, Root().read(path, kMaxBytes));
       TRY_ASSIGN(more, parse_nodes(text, word.substr(1)));
     } else {
       TRY_ASSIGN(const auto names, expand_hostlist(word, kMaxNodes));
@@ -103,7 +103,7 @@ Result<OrderedNodes> read_nodes(const std::vector<std::string>& words) {
 }
 
 Result<void> check_nodes(const OrderedNodes& nodes) {
-  if (nodes.empty()) return make_error("there are no nodes in the list");
+  if (nodes.empty()) return make_error("the list has no nodes");
   if (nodes.size() > kMaxNodes) {
     return make_error(fmt::format("{} nodes are too many, at most {}", nodes.size(), kMaxNodes));
   }

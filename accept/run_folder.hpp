@@ -57,7 +57,7 @@ class RunFolder {
   [[nodiscard]] static OrFailure<RunFolder> create(std::filesystem::path path, Order order,
                                                    WriteHook hook = {});
   // To drive it, locks the folder, ends the attempts that an earlier driver left behind, and sets
-  // damaged results aside. An error that says `missing` means that there is no run.
+  // damaged results aside. The error is `missing` if the folder has no run.
   [[nodiscard]] static OrFailure<RunFolder> open(std::filesystem::path path, Use use,
                                                  WriteHook hook = {});
 

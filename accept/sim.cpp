@@ -62,7 +62,7 @@ class SimFleet final : public Fleet {
     EndedStep ended{.group = step};
     for (const auto node : step.nodes) {
       const auto& history = histories_[node];
-      const bool soak = step.stage == Stage::soak;  // a round of it is no load
+      const bool soak = step.stage == Stage::soak;  // an all-reduce between slices, without load
       if (back_at(node) > now_ || (!soak && nodes_.is_lost(node, step.stage, history))) {
         ended.lost_nodes.push_back(node);
       }

@@ -113,7 +113,8 @@ Finding xid_finding(int code, int gpu) {
                       found ? known->remedy : Remedy::reset_gpu);
 }
 
-// Of how many of the hours of an exponential law with this mean `from` to `to` has an event.
+// Calls `visit` for each event between `from_s` and `to_s`, if events are this far apart on
+// average.
 template <class Visitor>
 void for_events(std::uint64_t seed, double mean_s, double from_s, double to_s, Visitor&& visit) {
   double at = 0;

@@ -46,7 +46,7 @@ class SimNodes {
   [[nodiscard]] std::string hex(std::size_t node, std::uint64_t which, int digits) const;
   [[nodiscard]] std::string serial_of(std::size_t node, int gpu) const;
   void identify(std::size_t node, StepAnswer& answer) const;
-  // Unix times are no part of it: XIDs come at hours of load.
+  // It has no Unix times: XIDs happen after hours of load.
   [[nodiscard]] std::vector<int> xids_between(std::size_t node, double from_s, double to_s) const;
   [[nodiscard]] double factor_of(std::size_t node, std::string_view check, int device) const;
   [[nodiscard]] Report check_report(std::size_t node, Stage stage, const NodeHistory& history,

@@ -31,11 +31,11 @@ std::string name_of(const Measurement& measurement) {
 }
 
 // Lines of a kernel log are at most this many, so that an error storm fits.
-constexpr std::size_t kMostLines = 50;
+constexpr std::size_t kMaxLines = 50;
 
 void add_lines(std::vector<std::string>& lines, const std::vector<std::string>& more) {
   for (const auto& line : more) {
-    if (lines.size() < kMostLines && std::ranges::count(lines, line) == 0) lines.push_back(line);
+    if (lines.size() < kMaxLines && std::ranges::count(lines, line) == 0) lines.push_back(line);
   }
 }
 

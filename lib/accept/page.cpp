@@ -192,17 +192,17 @@ Json card_of(const NodeCard& card) {
 // More cards would make the page too large; accept.json has all.
 Json cards_of(const Delivery& delivery, NodeVerdict verdict, std::string_view id,
               std::string_view title) {
-  constexpr std::size_t kMost = 100;
+  constexpr std::size_t kMaxShown = 100;
   auto cards = Json::array();
   std::size_t count = 0;
   for (const auto& card : delivery.cards) {
-    if (card.verdict == verdict && count++ < kMost) cards.push_back(card_of(card));
+    if (card.verdict == verdict && count++ < kMaxShown) cards.push_back(card_of(card));
   }
   if (count == 0) return {};
   return {{"id", id},
           {"title", title},
           {"number", std::to_string(count)},
-          {"more", count > kMost ? std::to_string(count - kMost) : ""},
+          {"more", count > kMaxShown ? std::to_string(count - kMaxShown) : ""},
           {"cards", std::move(cards)}};
 }
 
@@ -272,31 +272,32 @@ Json whole_of(const Delivery& delivery) {
 
 // Equal remarks of several nodes are one row.
 Json remarks_of(const Delivery& delivery) {
-  constexpr std::size_t kMost = 300;
+  constexpr std::size_t kMaxShown = 300;
   std::map<std::string, std::vector<std::string>> nodes;
   for (const auto& row : delivery.nodes) {
     for (const auto& remark : row.remarks) nodes[remark].push_back(row.node);
   }
   auto rows = Json::array();
   for (const auto& [remark, names] : nodes) {
-    if (rows.size() < kMost) rows.push_back({{"nodes", fold_hostlist(names)}, {"text", remark}});
+    if (rows.size() < kMaxShown)
+      rows.push_back({{"nodes", fold_hostlist(names)}, {"text", remark}});
   }
   auto shown = section(std::move(rows));
   if (!shown.is_null()) {
-    shown["more"] = nodes.size() > kMost ? std::to_string(nodes.size() - kMost) : "";
+    shown["more"] = nodes.size() > kMaxShown ? std::to_string(nodes.size() - kMaxShown) : "";
   }
   return shown;
 }
 
 // Numbers of judged quantities come before others.
 Json table_of(const Delivery& delivery) {
-  constexpr std::size_t kMostNodes = 1000, kMostNumbers = 6;
-  if (delivery.nodes.size() > kMostNodes) return {};
+  constexpr std::size_t kMaxNodesInTable = 1000, kMaxNumbers = 6;
+  if (delivery.nodes.size() > kMaxNodesInTable) return {};
   std::vector<std::size_t> places(delivery.quantities.size());
   for (std::size_t i = 0; i < places.size(); ++i) places[i] = i;
   std::stable_partition(places.begin(), places.end(),
                         [&](std::size_t i) { return delivery.quantities[i].limit.has_value(); });
-  places.resize(std::min(places.size(), kMostNumbers));
+  places.resize(std::min(places.size(), kMaxNumbers));
   Json table{{"columns", Json::array()}, {"rows", Json::array()}};
   table["serials"] =
       std::ranges::any_of(delivery.nodes, [](const NodeRow& row) { return !row.serial.empty(); });

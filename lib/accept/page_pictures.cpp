@@ -137,7 +137,7 @@ Json pairs_of(const Matrix& matrix) {
                                 std::pair(0.0, "slow, or it did not finish")};
   constexpr std::array kSizes{0.45, 0.7, 1.0};
   constexpr double kCell = 14, kLetter = 0.45;  // pixels; the width of a letter, in cells
-  constexpr std::size_t kMostListed = 20;
+  constexpr std::size_t kMaxListed = 20;
   const auto count = matrix.names.size();
   if (matrix.cells.size() != count || matrix.usual <= 0) return {};
   std::size_t longest = 0;
@@ -167,7 +167,7 @@ Json pairs_of(const Matrix& matrix) {
                                     y + (1 - size) / 2, size, size, size);
       const bool again = column < matrix.cells.size() && row < matrix.cells[column].size() &&
                          matrix.cells[column][row] && column < row;
-      if (kind + 1 < kClasses.size() || again || picture["slow"].size() >= kMostListed) continue;
+      if (kind + 1 < kClasses.size() || again || picture["slow"].size() >= kMaxListed) continue;
       picture["slow"].push_back(
           {{"text", fmt::format("{} and {}: {}", matrix.names[row], matrix.names[column],
                                 *value > 0 ? with_unit(*value, matrix.unit) : "did not finish")}});

@@ -77,7 +77,7 @@ template <class Parse>
 // A field of /proc/self/status, such as "Seccomp:"; empty if it is not known.
 [[nodiscard]] std::string status_field(const Root& root, std::string_view name);
 
-// Of this process, a bit for each.
+// A bit for each capability that this process has.
 [[nodiscard]] std::uint64_t effective_capabilities(const Root& root);
 
 // Whether this process may lock memory without a limit.
