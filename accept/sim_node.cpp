@@ -149,7 +149,7 @@ void finish_report(Report& report, std::string_view profile, std::int64_t ended,
 }
 
 std::uint64_t SimNodes::place(std::size_t node, std::uint64_t which) const {
-  return mixed(mixed(words_->cluster.seed) ^ mixed(node) ^ mixed(which << 32U));
+  return mixed(mixed(mixed(words_->cluster.seed) + node) + which);
 }
 
 std::string SimNodes::hex(std::size_t node, std::uint64_t which, int digits) const {

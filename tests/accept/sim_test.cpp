@@ -134,6 +134,14 @@ TEST(SimFleetTest, IdentityIsInTheInventory) {
   EXPECT_EQ(answers[0].parts.size(), answers[1].parts.size() - 1);
 }
 
+TEST(SimFleetTest, ASeedAndANodeAreNotInterchangeable) {
+  const auto serial = [](std::string_view words, std::size_t node) {
+    return run(*fleet_of(words), node, Stage::inventory).answer->parts.at(0).serial;
+  };
+  EXPECT_NE(serial("seed=5", 7), serial("seed=7", 5));
+  EXPECT_EQ(serial("seed=5", 7), serial("seed=5", 7));
+}
+
 TEST(SimFleetTest, AnXidComesAtItsHourOfLoad) {
   const auto fleet = fleet_of("fault=xid:3:79:0.4");  // in the third slice
   EXPECT_THAT(findings_of(run(*fleet, 3, Stage::soak, 1)), IsEmpty());
