@@ -23,6 +23,7 @@
 #include "accept/step.hpp"
 #include "accept/stop_signals.hpp"
 #include "accept/write_page.hpp"
+#include "lib/accept/delivery.hpp"
 #include "lib/accept/terms.hpp"
 #include "lib/base/clock.hpp"
 #include "lib/base/host_name.hpp"
@@ -154,30 +155,23 @@ Actions look(const RunFolder& folder) {
   return next(folder.order(), folder.results(), all_reachable(folder.order()), time_of(folder));
 }
 
-int exit_status_of(const Actions& actions) {
-  if (!actions.complete) return kExitUndecided;
-  const bool accepted = std::ranges::all_of(actions.standings, [](const NodeStanding& each) {
-    return each.verdict == NodeVerdict::accepted || each.verdict == NodeVerdict::remarks ||
-           each.verdict == NodeVerdict::withdrawn;
-  });
-  return accepted ? kExitHealthy : kExitUnhealthy;
-}
-
 int show_status(const AcceptCommand& command, const Caller& caller) {
   const auto folder = RunFolder::open(command.run, RunFolder::Use::read);
   if (!folder) return fail(caller, folder.error());
   const auto actions = look(*folder);
-  return deliver(caller, "", standing_text(folder->order(), actions), exit_status_of(actions));
+  return deliver(caller, "", standing_text(folder->order(), actions),
+                 exit_status(folder->order().plan, actions));
 }
 
 int make_page(const AcceptCommand& command, const Caller& caller) {
   const auto folder = RunFolder::open(command.run, RunFolder::Use::read);
   if (!folder) return fail(caller, folder.error());
   const auto actions = look(*folder);
-  const auto status = write_page(*folder, actions, time_of(*folder), command.whom);
-  if (!status) return fail(caller, undecided(status.error()).value());
+  const auto written = write_page(*folder, actions, time_of(*folder), command.whom);
+  if (!written) return fail(caller, undecided(written.error()).value());
   const auto* const file = command.whom == For::provider ? "provider.html" : "page.html";
-  return deliver(caller, "", fmt::format("{}/{}\n", command.run, file), *status);
+  return deliver(caller, "", fmt::format("{}/{}\n", command.run, file),
+                 exit_status(folder->order().plan, actions));
 }
 
 // The decision of the command line, if it has one.
@@ -330,12 +324,12 @@ int drive(const AcceptCommand& command, const Caller& caller) {
   const auto ended = run_acceptance(*folder, **fleet, hooks);
   progress.finish();
   if (!ended) return fail(caller, undecided(ended.error()).value());
-  const auto status = write_page(*folder, ended->last, (*fleet)->now());
-  if (!status) return fail(caller, undecided(status.error()).value());
+  const auto written = write_page(*folder, ended->last, (*fleet)->now());
+  if (!written) return fail(caller, undecided(written.error()).value());
   auto text = standing_text(folder->order(), ended->last);
   text += last_words(ended->end, command);
   text += fmt::format("page        {}/page.html\n", command.run);
-  return deliver(caller, "", text, *status);
+  return deliver(caller, "", text, exit_status(folder->order().plan, ended->last));
 }
 
 }  // namespace

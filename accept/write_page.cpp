@@ -15,8 +15,8 @@
 
 namespace muster::accept {
 
-Result<int> write_page(const RunFolder& folder, const Actions& actions, std::int64_t now,
-                       For whom) {
+Result<void> write_page(const RunFolder& folder, const Actions& actions, std::int64_t now,
+                        For whom) {
   const auto& order = folder.order();
   std::map<std::string_view, std::size_t> places;
   for (std::size_t i = 0; i < order.nodes.size(); ++i) places[order.nodes[i].name] = i;
@@ -36,13 +36,11 @@ Result<int> write_page(const RunFolder& folder, const Actions& actions, std::int
   const auto delivery = make_delivery(order, folder.results(), actions, facts, group,
                                       {.who = user_name(::geteuid()), .now = now});
   if (whom == For::provider) {
-    TRY(folder.write("provider.html", accept_page(delivery, whom)));
-    return exit_status(delivery);
+    return folder.write("provider.html", accept_page(delivery, whom));
   }
   TRY(folder.write("accept.json", fmt::format("{}\n", to_json_line(delivery))));
   TRY(folder.write("page.html", accept_page(delivery)));
-  TRY(folder.write("accept.csv", accept_csv(delivery)));
-  return exit_status(delivery);
+  return folder.write("accept.csv", accept_csv(delivery));
 }
 
 }  // namespace muster::accept

@@ -9,9 +9,8 @@
 
 namespace muster::accept {
 
-// Writes page.html, accept.json and accept.csv; for the provider, only provider.html. Returns the
-// exit status of the delivery.
-[[nodiscard]] Result<int> write_page(const RunFolder& folder, const Actions& actions,
-                                     std::int64_t now, For whom = For::site);
+// Writes page.html, accept.json and accept.csv; for the provider, only provider.html.
+[[nodiscard]] Result<void> write_page(const RunFolder& folder, const Actions& actions,
+                                      std::int64_t now, For whom = For::site);
 
 }  // namespace muster::accept

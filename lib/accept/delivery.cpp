@@ -40,6 +40,70 @@ std::string to_line(const std::vector<Cause>& causes) {
   return text;
 }
 
+DeliveryCounts counts_of(const std::vector<NodeStanding>& standings) {
+  DeliveryCounts counts{.ordered = std::ssize(standings)};
+  for (const auto& standing : standings) {
+    switch (standing.verdict) {
+      case NodeVerdict::remarks:
+        ++counts.with_remarks;
+        [[fallthrough]];
+      case NodeVerdict::accepted:
+        ++counts.accepted;
+        break;
+      case NodeVerdict::rejected:
+        ++counts.rejected;
+        break;
+      case NodeVerdict::held:
+        ++counts.held;
+        break;
+      case NodeVerdict::not_tested:
+        ++counts.not_tested;
+        break;
+      case NodeVerdict::withdrawn:
+        ++counts.withdrawn;
+        break;
+      case NodeVerdict::pending:
+        ++counts.pending;
+        break;
+    }
+  }
+  return counts;
+}
+
+Confidence soak_of(const Plan& plan, const std::vector<NodeStanding>& standings) {
+  std::int64_t nodes = 0, seconds = 0, failures = 0;
+  for (const auto& standing : standings) {
+    nodes += standing.loaded_s > 0 ? 1 : 0;
+    seconds += standing.loaded_s;
+    failures += standing.soak_events;
+  }
+  return confidence_of(plan, nodes, static_cast<double>(seconds) / kLoadDay, failures);
+}
+
+std::vector<TermResult> terms_of(const Plan& plan, const DeliveryCounts& counts,
+                                 const Confidence& soak) {
+  constexpr double kRounding = 1e-9;
+  const auto terms = plan.terms.value_or(Terms{});
+  const auto least = static_cast<std::int64_t>(
+      std::ceil(terms.accepted_at_least * static_cast<double>(counts.ordered) - kRounding));
+  std::vector<TermResult> lines{
+      {.term = fmt::format("at least {} of {} nodes are accepted", least, counts.ordered),
+       .reached = fmt::format("{} of {}", counts.accepted, counts.ordered),
+       .met = counts.accepted >= least}};
+  if (!plan.terms) return lines;
+  const auto allowed = allowed_failures(terms, soak.node_days);
+  lines.push_back(
+      {.term = fmt::format("failures of a good delivery: {:.4g} per 1000 node-days, of a bad one "
+                           "{:.4g}; risk of either party {:.3g}%",
+                           terms.good_rate, terms.bad_rate, 100 * terms.risk),
+       .reached = allowed ? fmt::format("{} in {:.1f} node-days, at most {} allowed", soak.failures,
+                                        soak.node_days, *allowed)
+                          : fmt::format("{:.1f} node-days cannot show it, which takes {:.0f}",
+                                        soak.node_days, soak_need(terms).node_days),
+       .met = allowed && soak.failures <= *allowed});
+  return lines;
+}
+
 class DeliveryMaker {
  public:
   DeliveryMaker(const Order& order, const Results& results, const Actions& actions,
@@ -69,70 +133,6 @@ class DeliveryMaker {
     std::ranges::sort(groups_, {}, [](const GroupAttempt* each) {
       return std::tuple(each->started, each->stage, each->number);
     });
-  }
-
-  [[nodiscard]] DeliveryCounts counts() const {
-    DeliveryCounts counts{.ordered = std::ssize(standings_)};
-    for (const auto& standing : standings_) {
-      switch (standing.verdict) {
-        case NodeVerdict::remarks:
-          ++counts.with_remarks;
-          [[fallthrough]];
-        case NodeVerdict::accepted:
-          ++counts.accepted;
-          break;
-        case NodeVerdict::rejected:
-          ++counts.rejected;
-          break;
-        case NodeVerdict::held:
-          ++counts.held;
-          break;
-        case NodeVerdict::not_tested:
-          ++counts.not_tested;
-          break;
-        case NodeVerdict::withdrawn:
-          ++counts.withdrawn;
-          break;
-        case NodeVerdict::pending:
-          ++counts.pending;
-          break;
-      }
-    }
-    return counts;
-  }
-
-  [[nodiscard]] Confidence confidence() const {
-    std::int64_t nodes = 0, seconds = 0, failures = 0;
-    for (const auto& standing : standings_) {
-      nodes += standing.loaded_s > 0 ? 1 : 0;
-      seconds += standing.loaded_s;
-      failures += standing.soak_events;
-    }
-    return confidence_of(order_.plan, nodes, static_cast<double>(seconds) / kLoadDay, failures);
-  }
-
-  [[nodiscard]] std::vector<TermResult> terms(const DeliveryCounts& counts,
-                                              const Confidence& soak) const {
-    constexpr double kRounding = 1e-9;
-    const auto terms = order_.plan.terms.value_or(Terms{});
-    const auto least = static_cast<std::int64_t>(
-        std::ceil(terms.accepted_at_least * static_cast<double>(counts.ordered) - kRounding));
-    std::vector<TermResult> lines{
-        {.term = fmt::format("at least {} of {} nodes are accepted", least, counts.ordered),
-         .reached = fmt::format("{} of {}", counts.accepted, counts.ordered),
-         .met = counts.accepted >= least}};
-    if (!order_.plan.terms) return lines;
-    const auto allowed = allowed_failures(terms, soak.node_days);
-    lines.push_back(
-        {.term = fmt::format("failures of a good delivery: {:.4g} per 1000 node-days, of a bad one "
-                             "{:.4g}; risk of either party {:.3g}%",
-                             terms.good_rate, terms.bad_rate, 100 * terms.risk),
-         .reached = allowed ? fmt::format("{} in {:.1f} node-days, at most {} allowed",
-                                          soak.failures, soak.node_days, *allowed)
-                            : fmt::format("{:.1f} node-days cannot show it, which takes {:.0f}",
-                                          soak.node_days, soak_need(terms).node_days),
-         .met = allowed && soak.failures <= *allowed});
-    return lines;
   }
 
   // By the hours of load that the node had before the fault.
@@ -439,9 +439,9 @@ Delivery make_delivery(const Order& order, const Results& results, const Actions
                     .at = utc_text(context.now),
                     .who = context.who,
                     .plan = order.plan,
-                    .counts = maker.counts(),
+                    .counts = counts_of(actions.standings),
                     .cards = maker.cards(),
-                    .confidence = maker.confidence(),
+                    .confidence = soak_of(order.plan, actions.standings),
                     .faults_by_hour = maker.faults_by_hour(),
                     .quantities = maker.quantities(),
                     .whole = maker.whole(),
@@ -450,7 +450,7 @@ Delivery make_delivery(const Order& order, const Results& results, const Actions
                     .not_observed = maker.not_observed(),
                     .overridden = maker.overridden()};
   delivery.nodes = maker.rows(delivery.quantities);
-  delivery.terms = maker.terms(delivery.counts, delivery.confidence);
+  delivery.terms = terms_of(order.plan, delivery.counts, delivery.confidence);
   if (actions.complete) {
     const bool met = std::ranges::all_of(delivery.terms, &TermResult::met);
     delivery.terms_verdict = met ? TermsVerdict::met : TermsVerdict::not_met;
@@ -466,13 +466,13 @@ Delivery make_delivery(const Order& order, const Results& results, const Actions
   return delivery;
 }
 
-int exit_status(const Delivery& delivery) {
+int exit_status(const Plan& plan, const Actions& actions) {
   constexpr int kOpen = 2;
-  if (delivery.state == DeliveryState::draft) return kOpen;
-  return delivery.terms_verdict == TermsVerdict::met &&
-                 delivery.counts.accepted == delivery.counts.ordered
-             ? 0
-             : 1;
+  if (!actions.complete) return kOpen;
+  const auto counts = counts_of(actions.standings);
+  const auto terms = terms_of(plan, counts, soak_of(plan, actions.standings));
+  const bool all = counts.accepted == counts.ordered;
+  return all && std::ranges::all_of(terms, &TermResult::met) ? 0 : 1;
 }
 
 }  // namespace muster::accept

@@ -212,7 +212,8 @@ struct DeliveryContext {
 // A copy without users, jobs, addresses and notes.
 [[nodiscard]] Delivery for_provider(Delivery delivery);
 
-// 0: complete, and the terms are met; 1: complete, and they are not; 2: a draft.
-[[nodiscard]] int exit_status(const Delivery& delivery);
+// 0: all ordered nodes are accepted and the terms are met; 1: the run is complete, and they are
+// not, as after a withdrawal; 2: it is not complete.
+[[nodiscard]] int exit_status(const Plan& plan, const Actions& actions);
 
 }  // namespace muster::accept

@@ -5,6 +5,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
+#include <utility>
 
 #include "lib/base/json_write.hpp"
 #include "tests/lib/accept/sample_delivery.hpp"
@@ -83,7 +85,6 @@ TEST(DeliveryTest, CountsEveryNodeOnce) {
   EXPECT_EQ(counts.held, 1);
   EXPECT_EQ(counts.not_tested, 1);
   EXPECT_EQ(delivery.terms_verdict, TermsVerdict::not_met);
-  EXPECT_EQ(exit_status(delivery), 1);
 }
 
 TEST(DeliveryTest, NothingMissingIsAPass) {
@@ -95,7 +96,6 @@ TEST(DeliveryTest, NothingMissingIsAPass) {
   EXPECT_EQ(delivery.counts.pending, 3);
   EXPECT_EQ(delivery.counts.accepted, 0);
   EXPECT_EQ(delivery.terms_verdict, TermsVerdict::open);
-  EXPECT_EQ(exit_status(delivery), 2);
 }
 
 TEST(DeliveryTest, ACardHasTheEvidence) {
@@ -182,7 +182,30 @@ TEST(DeliveryTest, TermsCountFailuresInTheSoak) {
       make_delivery(sample.order, sample.results, sample.actions, sample.facts, sample.group, {});
   EXPECT_TRUE(delivery.terms[1].met) << delivery.terms[1].reached;
   EXPECT_EQ(delivery.terms_verdict, TermsVerdict::met);
-  EXPECT_EQ(exit_status(delivery), 1);  // not all nodes
+  EXPECT_EQ(exit_status(sample.order.plan, sample.actions), 1);  // not all nodes
+}
+
+TEST(ExitStatusTest, IsZeroOnlyIfEveryOrderedNodeIsAccepted) {
+  constexpr std::array kExpected{
+      std::pair(NodeVerdict::pending, 2),  std::pair(NodeVerdict::accepted, 0),
+      std::pair(NodeVerdict::remarks, 0),  std::pair(NodeVerdict::rejected, 1),
+      std::pair(NodeVerdict::held, 1),     std::pair(NodeVerdict::not_tested, 1),
+      std::pair(NodeVerdict::withdrawn, 1)};
+  static_assert(kExpected.size() == kNodeVerdictWords.size());
+  for (const auto& [verdict, status] : kExpected) {
+    Actions actions{.complete = verdict != NodeVerdict::pending};
+    actions.standings = {{.verdict = NodeVerdict::accepted}, {.verdict = verdict}};
+    EXPECT_EQ(exit_status(*shipped_plan("standard"), actions), status) << to_string(verdict);
+  }
+}
+
+TEST(ExitStatusTest, IsOneIfATermIsNotMet) {
+  Actions actions{.complete = true};
+  actions.standings = {{.verdict = NodeVerdict::accepted, .loaded_s = 3600, .soak_events = 1}};
+  auto plan = *shipped_plan("standard");
+  EXPECT_EQ(exit_status(plan, actions), 0);
+  plan.terms = Terms{};
+  EXPECT_EQ(exit_status(plan, actions), 1);
 }
 
 TEST(ProviderCopyTest, KeepsVersionsAndPciAddresses) {
