@@ -213,7 +213,7 @@ void NodeFold::take(const Attempt& attempt) {
   standing_.lost = false;
   standing_.why.clear();
   if (!attempt.boot_id.empty()) boot_ = attempt.boot_id;
-  // A node without partners goes from the node stage to the soak.
+  // The only node of an order goes from the node stage to the soak.
   if (is_group_stage(standing_.stage) && attempt.stage == Stage::soak) {
     begin(Stage::soak, attempt.started);
   }
@@ -275,6 +275,10 @@ void NodeFold::hold(Cause cause) {
   if (is_final(standing_)) return;
   const auto charge = cause.charge;
   settle(NodeVerdict::held, charge, to_line(cause), {std::move(cause)});
+}
+
+void NodeFold::leave_untested(std::string why) {
+  settle(NodeVerdict::not_tested, Charge::open, std::move(why), {});
 }
 
 void NodeFold::take(const Decision& decision) {

@@ -25,6 +25,7 @@ class NodeFold {
   void take(const Decision& decision);
   // Failures that show only when nodes are compared.
   void hold(Cause cause);
+  void leave_untested(std::string why);
   // Ends a loss that has lasted too long.
   void finish(std::int64_t now);
 

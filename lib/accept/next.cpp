@@ -231,11 +231,10 @@ class Planner {
     actions_.groups.push_back({.stage = stage, .number = number, .nodes = std::move(nodes)});
   }
 
-  // Whether a node that has not reached `stage` may still come.
+  // Whether a node that is not ready for `stage` may still be.
   [[nodiscard]] bool may_come(std::size_t i, Stage stage) const {
     const auto& standing = folds_[i].standing();
-    return !is_final(standing) &&
-           (standing.stage < stage || (standing.stage == stage && standing.running));
+    return !is_final(standing) && standing.stage <= stage;
   }
 
   // Nodes that have passed `stage`, to retest others with: up to `wanted`. Nothing while more of
@@ -254,13 +253,15 @@ class Planner {
   }
 
   void start_fabric_or_whole(Stage stage) {
-    if (stopped_.contains(stage)) return;
+    if (stopped_.contains(stage) || folds_.size() == 1) return;
     Nodes ready, suspects;
     std::int64_t first = now_;
     bool more = false;
     for (std::size_t i = 0; i < folds_.size(); ++i) {
-      more = more || may_come(i, stage);
-      if (!is_ready(i, stage)) continue;
+      if (!is_ready(i, stage)) {
+        more = more || may_come(i, stage);
+        continue;
+      }
       ready.push_back(i);
       if (folds_[i].is_suspect()) suspects.push_back(i);
       first = std::min(first, folds_[i].standing().since);
@@ -291,9 +292,12 @@ class Planner {
     if (!nodes) return;
     nodes->push_back(node);
     if (nodes->size() > 1) return start_group(stage, *std::move(nodes));
+    for (std::size_t i = 0; i < folds_.size(); ++i) {
+      if (i != node && (may_come(i, stage) || folds_[i].is_proven(stage))) return;
+    }
     auto& fold = folds_[node];
     if (fold.is_suspect()) return fold.hold(fold.suspected().front());
-    alone_.insert(node);  // there is no other node: the fabric stays untested
+    fold.leave_untested(fmt::format("no other node is left for the stage {}", to_string(stage)));
   }
 
   // The all-reduce of all nodes in the soak.
@@ -329,12 +333,13 @@ class Planner {
       if (is_final(standing) || standing.running || used_.contains(i)) continue;
       if (standing.lost) wake_at(standing.since + order_.plan.return_s);
       if (folds_[i].not_before() > now_) wake_at(folds_[i].not_before());
-      const auto stage = alone_.contains(i) ? Stage::soak : standing.stage;
+      // The only node of an order goes from the node stage to the soak.
+      const bool alone = folds_.size() == 1 && is_group_stage(standing.stage);
+      const auto stage = alone ? Stage::soak : standing.stage;
       if (is_group_stage(stage) || stopped_.contains(stage)) continue;
       if (!reachable_[i] || folds_[i].not_before() > now_) continue;
       standing.ready = true;
-      const auto number = alone_.contains(i) ? folds_[i].next_number(stage) : standing.next_number;
-      actions_.nodes.push_back({.node = i, .stage = stage, .number = number});
+      actions_.nodes.push_back({.node = i, .stage = stage, .number = folds_[i].next_number(stage)});
     }
   }
 
@@ -354,8 +359,7 @@ class Planner {
   std::set<std::string> overridden_;  // checks
   std::vector<NodeFold> folds_;
   std::set<Stage> stopped_;
-  std::set<std::size_t> used_;   // by a group, or kept for one
-  std::set<std::size_t> alone_;  // at a group stage without another node
+  std::set<std::size_t> used_;  // by a group, or kept for one
   Actions actions_;
 };
 

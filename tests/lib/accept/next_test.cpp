@@ -276,6 +276,65 @@ TEST(NextTest, GroupStagesWaitForNodesThatMayCome) {
   EXPECT_EQ(run.verdict(later, 3), NodeVerdict::accepted);
 }
 
+// The number of attempts of `stage` that the node took part in.
+std::int64_t groups_of(const Acceptance& run, const std::string& node, Stage stage) {
+  return std::ranges::count_if(run.results.groups, [&](const GroupAttempt& group) {
+    return group.stage == stage && std::ranges::count(group.nodes, node) > 0;
+  });
+}
+
+TEST(NextTest, WithoutAWaitANodeStillNeedsAnotherOneForTheGroupStages) {
+  Acceptance run(3);
+  run.order.plan.wait_s = 0;
+  run.on_node = [](const std::string& node, Stage stage, int number) {
+    const bool late = node != "n1" && stage == Stage::node && number == 1;
+    return Outcomes{.end = late ? AttemptEnd::interrupted : AttemptEnd::pass};
+  };
+  const auto end = run.run();
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_EQ(run.verdict(end, i), NodeVerdict::accepted);
+    EXPECT_GE(groups_of(run, fmt::format("n{}", i), Stage::fabric), 1);
+    EXPECT_GE(groups_of(run, fmt::format("n{}", i), Stage::whole), 1);
+  }
+}
+
+TEST(NextTest, ANodeThatIsLeftAloneIsNotTested) {
+  for (const auto stage : {Stage::node, Stage::fabric}) {
+    Acceptance run(2);
+    run.on_node = first_fails(Stage::node, {stage == Stage::node ? failed(kMissing) : Outcomes{}});
+    run.on_group = [&](const GroupAttempt& attempt) {
+      if (attempt.stage != stage) return Outcomes{};
+      auto named = cause("bench.locate", "n1", Evidence::slow);
+      named.node = "n1";
+      return failed(named);
+    };
+    const auto end = run.run();
+    EXPECT_TRUE(end.complete);
+    EXPECT_EQ(run.verdict(end, 1), NodeVerdict::rejected);
+    EXPECT_EQ(run.verdict(end, 0), NodeVerdict::not_tested);
+    EXPECT_THAT(end.standings[0].why, HasSubstr("no other node"));
+  }
+}
+
+TEST(NextTest, ANodeWaitsForTheOnlyOtherOneAsLongAsThatMayCome) {
+  Acceptance run(2);
+  run.reachable[1] = false;
+  const auto end = run.run();
+  EXPECT_GE(run.now, end.standings[0].since + run.order.plan.wait_s);
+  EXPECT_EQ(run.verdict(end, 0), NodeVerdict::pending);
+  EXPECT_EQ(end.standings[0].stage, Stage::fabric);
+  run.reachable[1] = true;
+  EXPECT_EQ(run.verdict(run.run(), 0), NodeVerdict::accepted);
+
+  Acceptance apart(2);  // both passed the node stage, in an allocation each
+  apart.reachable = {true, false};
+  (void)apart.run();
+  apart.reachable = {false, true};
+  const auto second = apart.run();
+  EXPECT_EQ(apart.verdict(second, 0), NodeVerdict::pending);
+  EXPECT_EQ(apart.verdict(second, 1), NodeVerdict::pending);
+}
+
 TEST(NextTest, AWholeGroupBelowItsLimitStopsTheRun) {
   Acceptance run(8);
   run.on_group = [](const GroupAttempt& attempt) {
@@ -429,6 +488,8 @@ TEST_P(NextOfRandomHistories, EndWithOneVerdictForEachNode) {
            {Stage::inventory, Stage::check, Stage::node, Stage::soak, Stage::after}) {
         EXPECT_GE(count_of(run, name, stage), 1);
       }
+      EXPECT_GE(groups_of(run, name, Stage::fabric), 1);
+      EXPECT_GE(groups_of(run, name, Stage::whole), 1);
       EXPECT_GE(standing.soaked_s, run.order.plan.soak_s);
     }
     if (standing.verdict != NodeVerdict::rejected) continue;
