@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <map>
 #include <optional>
 #include <utility>
@@ -18,7 +17,6 @@ namespace {
 
 constexpr std::int64_t kLongestWait = 60;  // seconds, until nodes are looked for again
 constexpr std::int64_t kStopTime = 35;     // seconds, for steps that were asked to end
-constexpr std::int64_t kClockSkew = 5;     // seconds that need no remark
 
 std::string line_of(std::string_view who, Stage stage, AttemptEnd end, const std::string& why,
                     const std::vector<Cause>& causes) {
@@ -112,15 +110,14 @@ class Driver {
 
   [[nodiscard]] Result<void> record_node(const NodeStart& start, const EndedStep& ended) {
     auto attempt = running_attempt(start);
+    attempt.ended = fleet_.now();
     if (ended.answer) {
       judge_attempt(attempt, *ended.answer, folder_.order().nodes.at(start.node));
       identities_.compare(start.node, *ended.answer, attempt);
-      remark_clock(attempt, *ended.answer);
     } else {
       attempt.end = ended.lost ? AttemptEnd::lost : AttemptEnd::interrupted;
       attempt.why = ended.why;
     }
-    attempt.ended = fleet_.now();
     TRY(folder_.end(attempt, ended.answer));
     hooks_.ended(line_of(attempt.node, attempt.stage, attempt.end, attempt.why, attempt.causes));
     return {};
@@ -163,22 +160,6 @@ class Driver {
       return each.stage == start.stage && each.number == start.number;
     });
     return *found;
-  }
-
-  void remark_clock(Attempt& attempt, const StepAnswer& answer) const {
-    const auto skew = answer.at - fleet_.now();
-    if (answer.at == 0 || std::abs(skew) <= kClockSkew) return;
-    attempt.remarks.push_back({.node = attempt.node,
-                               .check = "accept.clock",
-                               .device = "node",
-                               .message = fmt::format("the node's clock is {} s {}", std::abs(skew),
-                                                      skew > 0 ? "ahead" : "behind"),
-                               .observed = skew,
-                               .limit = kClockSkew,
-                               .unit = "s",
-                               .remedy = Remedy::fix_config,
-                               .charge = Charge::ours});
-    if (attempt.end == AttemptEnd::pass) attempt.end = AttemptEnd::warn;
   }
 
   RunFolder& folder_;

@@ -183,10 +183,6 @@ class DeliveryMaker {
         row.values.push_back(known ? std::optional(fact->value) : std::nullopt);
       }
       for (const auto& remark : standing.remarks) row.remarks.push_back(accept::to_line(remark));
-      if (facts.skew_s != 0) {
-        row.remarks.push_back(
-            fmt::format("its clock differs by {} s from the driver's", facts.skew_s));
-      }
       rows.push_back(std::move(row));
     }
     return rows;

@@ -147,8 +147,6 @@ void learn(NodeFacts& facts, const Attempt& attempt, const StepAnswer& answer) {
   if (!answer.physical_host.empty() && (facts.physical_host.empty() || facts.at == attempt.ended)) {
     facts.physical_host = answer.physical_host;
   }
-  const auto skew = answer.at > 0 ? answer.at - attempt.ended : 0;
-  if (std::abs(skew) > std::abs(facts.skew_s)) facts.skew_s = skew;
   add_lines(facts.kernel_lines, answer.kernel_lines);
   for (const auto& report : answer.reports) {
     add_categories(facts.categories, report);

@@ -40,7 +40,6 @@ struct NodeFacts {
   std::vector<QuantityFact> quantities;
   std::vector<CategoryFact> categories;
   std::vector<NotObserved> not_observed;
-  std::int64_t skew_s = 0;  // the node's clock against the driver's
   // When the newest answers ended, and those with parts.
   std::int64_t at = 0, parts_at = 0;
 };

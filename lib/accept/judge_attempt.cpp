@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <optional>
 
 #include "lib/accept/step.hpp"
@@ -149,6 +150,22 @@ void compare_with_order(Attempt& attempt, const StepAnswer& answer, const Ordere
   }
 }
 
+void compare_clocks(Attempt& attempt, const StepAnswer& answer) {
+  constexpr std::int64_t kMostSkew = 5;  // seconds that need no remark
+  const auto skew = answer.at - attempt.ended;
+  if (answer.at == 0 || std::abs(skew) <= kMostSkew) return;
+  attempt.remarks.push_back({.check = std::string(kClockCheck),
+                             .device = "node",
+                             .message = fmt::format("the node's clock is {} s {}", std::abs(skew),
+                                                    skew > 0 ? "ahead" : "behind"),
+                             .observed = skew,
+                             .limit = kMostSkew,
+                             .unit = "s",
+                             .remedy = Remedy::fix_config,
+                             .charge = Charge::ours});
+  if (attempt.end == AttemptEnd::pass) attempt.end = AttemptEnd::warn;
+}
+
 void name_node(std::vector<Cause>& causes, const std::string& node) {
   for (auto& cause : causes) cause.node = node;
 }
@@ -201,6 +218,7 @@ void judge_attempt(Attempt& attempt, const StepAnswer& answer, const OrderedNode
   } else if (answer.reports.empty() && attempt.end != AttemptEnd::refused) {
     refuse(attempt, "the node sent no report", Evidence::uncertain);
   }
+  compare_clocks(attempt, answer);
   name_node(attempt.causes, attempt.node);
   name_node(attempt.remarks, attempt.node);
 }

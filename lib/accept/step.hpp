@@ -21,6 +21,7 @@ inline constexpr std::string_view kOrderCheck = "accept.order";      // not what
 inline constexpr std::string_view kSerialCheck = "accept.serial";    // a serial at two nodes
 inline constexpr std::string_view kProfileCheck = "accept.profile";  // not that of its group
 inline constexpr std::string_view kGpusCheck = "accept.gpus";        // no GPU was observed
+inline constexpr std::string_view kClockCheck = "accept.clock";      // not that of the driver
 inline constexpr std::string_view kLostCheck = "accept.lost";        // it stopped answering once
 
 // A part with an identity of its own.
@@ -51,7 +52,7 @@ struct StepAnswer {
 };
 
 // Sets all but node, stage, number, started and ended of an attempt that the node answered. Its
-// parts and its host are compared with those that were ordered.
+// parts and its host are compared with those that were ordered, and its clock with `ended`.
 void judge_attempt(Attempt& attempt, const StepAnswer& answer, const OrderedNode& ordered);
 
 // The same of a group; the answer is that of the node that led it, whose report names nodes as they

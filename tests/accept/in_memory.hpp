@@ -73,12 +73,12 @@ class InMemoryRun {
 
   void end(const NodeStart& step, const EndedStep& ended) {
     auto& attempt = results_.attempts[take({step.node, step.stage, step.number})];
+    attempt.ended = fleet_.now();
     if (ended.answer) {
       judge_attempt(attempt, *ended.answer, order_.nodes[step.node]);
     } else {
       end_unanswered(attempt, ended);
     }
-    attempt.ended = fleet_.now();
   }
 
   void end(const GroupStart& step, const EndedStep& ended) {

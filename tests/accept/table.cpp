@@ -59,7 +59,7 @@ constexpr std::array kRows{
     Row{"slow link", "fault=slow_link:@:1:0.4", Verdict::held, 0, "bench.locate"},
     Row{"greeting of a shell", "fault=greets:@", Verdict::accepted, 0, ""},
     Row{"cut answers", "fault=cut:@", Verdict::accepted, 0, ""},
-    Row{"clock ahead", "fault=skew:@:90", Verdict::accepted, 0, ""}};
+    Row{"clock ahead", "fault=skew:@:90", Verdict::remarks, 0, ""}};
 
 // A cause that all or many nodes share, for which none is rejected.
 struct SharedRow {

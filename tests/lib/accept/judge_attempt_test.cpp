@@ -51,6 +51,24 @@ TEST(JudgeAttemptTest, AWarningIsARemark) {
   EXPECT_THAT(attempt.causes, IsEmpty());
 }
 
+TEST(JudgeAttemptTest, AClockThatDiffersByMoreThanFiveSecondsIsOneRemark) {
+  constexpr std::int64_t kEnded = 1'800'000'000;
+  const auto with_skew = [](std::int64_t skew) {
+    auto answer = answer_with(Verdict::healthy, {});
+    answer.at = kEnded + skew;
+    Attempt attempt{.node = "n1", .stage = Stage::check, .number = 1, .ended = kEnded};
+    judge_attempt(attempt, answer, {.name = "n1"});
+    return attempt;
+  };
+  for (const int skew : {-5, 0, 5}) EXPECT_EQ(with_skew(skew).end, AttemptEnd::pass) << skew;
+  const auto behind = with_skew(-90);
+  EXPECT_EQ(behind.end, AttemptEnd::warn);
+  EXPECT_THAT(behind.remarks,
+              ElementsAre(Field(&Cause::message, "the node's clock is 90 s behind")));
+  EXPECT_THAT(with_skew(6).remarks,
+              ElementsAre(Field(&Cause::message, "the node's clock is 6 s ahead")));
+}
+
 TEST(JudgeAttemptTest, TheRemedyTellsWhoIsCharged) {
   const auto charge = [](Remedy remedy) {
     const auto attempt = judged(
