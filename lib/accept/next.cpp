@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
 #include <functional>
 #include <map>
 #include <set>
@@ -68,18 +69,19 @@ class Planner {
   using Nodes = std::vector<std::size_t>;
 
   void fold() {
+    const auto& nodes = order_.nodes;
+    std::vector<std::vector<Event>> events(nodes.size());
     std::unordered_map<std::string_view, std::size_t> index;
-    index.reserve(order_.nodes.size());
-    for (std::size_t i = 0; i < order_.nodes.size(); ++i) index.emplace(order_.nodes[i].name, i);
-    std::vector<std::vector<Event>> events(order_.nodes.size());
-    std::size_t likely = 0;  // nodes are mostly on record in their order
+    std::size_t last = 0;
     const auto add = [&](const std::string& name, Event event) {
-      if (likely >= order_.nodes.size() || order_.nodes[likely].name != name) {
+      // The record mostly has the attempts of a node together, or the nodes as ordered.
+      if (nodes[last].name != name && (++last == nodes.size() || nodes[last].name != name)) {
+        for (std::size_t i = index.size(); i < nodes.size(); ++i) index.emplace(nodes[i].name, i);
         const auto found = index.find(name);
+        last = found == index.end() ? 0 : found->second;
         if (found == index.end()) return;
-        likely = found->second;
       }
-      events[likely++].push_back(event);
+      events[last].push_back(event);
     };
     for (const auto& attempt : results_.attempts) add(attempt.node, &attempt);
     for (const auto& group : results_.groups) {
@@ -89,11 +91,11 @@ class Planner {
       if (decision.kind == DecisionKind::go_on) overridden_.insert(decision.check);
       for (const auto& name : decision.nodes) add(name, &decision);
     }
-    folds_.reserve(order_.nodes.size());
-    for (std::size_t i = 0; i < order_.nodes.size(); ++i) {
+    folds_.reserve(nodes.size());
+    for (std::size_t i = 0; i < nodes.size(); ++i) {
       std::ranges::sort(events[i], {}, order_of);
       auto& node = folds_.emplace_back(order_.plan, overridden_);
-      for (const auto& event : events[i]) take(node, event, order_.nodes[i].name);
+      for (const auto& event : events[i]) take(node, event, nodes[i].name);
       node.finish(now_);
     }
   }
@@ -125,9 +127,10 @@ class Planner {
       const auto* inventory = folds_[i].inventory();
       if (inventory == nullptr) continue;
       const auto& group = profiles[order_.nodes[i].group];
+      if (group.size() < 2) continue;
       const auto usual =
           std::ranges::max_element(group, {}, [](const auto& p) { return p.second; });
-      if (usual == group.end() || 2 * group.at(inventory->profile) >= usual->second) continue;
+      if (2 * group.at(inventory->profile) >= usual->second) continue;
       folds_[i].hold({.node = order_.nodes[i].name,
                       .check = std::string(kProfileCheck),
                       .device = "node",
@@ -144,6 +147,15 @@ class Planner {
   };
 
   void hold_for_serials(std::vector<std::pair<std::size_t, SerialOwner>> owners) {
+    // Almost all serials differ: those that share the last bits of their hash with none are left
+    // out.
+    const auto last_bits = std::bit_ceil(16 * owners.size() + 1) - 1;
+    std::vector<bool> once(last_bits + 1), twice(last_bits + 1);
+    for (const auto& [hash, owner] : owners) {
+      auto& seen = once[hash & last_bits] ? twice : once;
+      seen[hash & last_bits] = true;
+    }
+    std::erase_if(owners, [&](const auto& owner) { return !twice[owner.first & last_bits]; });
     std::ranges::sort(owners, {},
                       [](const auto& owner) { return std::pair(owner.first, owner.second.node); });
     for (std::size_t i = 0; i + 1 < owners.size(); ++i) {
