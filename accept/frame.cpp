@@ -2,6 +2,7 @@
 #include "accept/frame.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <openssl/evp.h>
 
 #include <array>
@@ -43,9 +44,7 @@ std::string sha256_of(std::string_view content) {
   std::array<unsigned char, EVP_MAX_MD_SIZE> digest{};
   unsigned size = 0;
   ::EVP_Digest(content.data(), content.size(), digest.data(), &size, ::EVP_sha256(), nullptr);
-  std::string text;
-  for (unsigned i = 0; i < size; ++i) text += fmt::format("{:02x}", digest.at(i));
-  return text;
+  return fmt::format("{:02x}", fmt::join(digest.begin(), digest.begin() + size, ""));
 }
 
 std::string frame(std::string_view node, std::string_view content) {

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <map>
 #include <optional>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -32,13 +33,22 @@ std::string line_of(std::string_view who, Stage stage, AttemptEnd end, const std
 class Driver {
  public:
   Driver(RunFolder& folder, Fleet& fleet, const LoopHooks& hooks)
-      : folder_(folder), fleet_(fleet), hooks_(hooks), identities_(folder.order()) {
+      : folder_(folder),
+        fleet_(fleet),
+        hooks_(hooks),
+        identities_(folder.order()),
+        recorded_(folder.order().nodes.size()) {
     const auto& nodes = folder.order().nodes;
-    for (std::size_t i = 0; i < nodes.size(); ++i) places_[nodes[i].name] = i;
+    std::map<std::string_view, std::size_t> places;
+    for (std::size_t i = 0; i < nodes.size(); ++i) places[nodes[i].name] = i;
+    for (const auto& attempt : folder.results().attempts) {
+      if (attempt.stage != Stage::inventory || attempt.end == AttemptEnd::running) continue;
+      auto& number = recorded_[places.at(attempt.node)];
+      number = std::max(number, attempt.number);
+    }
   }
 
   [[nodiscard]] Result<LoopResult> run() {
-    TRY(recall());
     for (;;) {
       auto actions = next(folder_.order(), folder_.results(), fleet_.reachable(), fleet_.now());
       hooks_.progress(actions);
@@ -56,19 +66,13 @@ class Driver {
   }
 
  private:
-  // Reads the inventories of nodes that answered before this driver.
-  [[nodiscard]] Result<void> recall() {
-    std::vector<const Attempt*> newest(folder_.order().nodes.size());
-    for (const auto& attempt : folder_.results().attempts) {
-      if (attempt.stage != Stage::inventory || attempt.end == AttemptEnd::running) continue;
-      auto& known = newest[places_.at(attempt.node)];
-      if (known == nullptr || attempt.ended >= known->ended) known = &attempt;
-    }
-    for (std::size_t i = 0; i < newest.size(); ++i) {
-      if (newest[i] == nullptr) continue;
-      TRY_ASSIGN(const auto answer, folder_.answer(*newest[i]));
-      if (answer) identities_.remember(i, *answer);
-    }
+  // Reads the inventory of a node that answered before this driver, once.
+  [[nodiscard]] Result<void> recall(std::size_t node) {
+    const auto number = std::exchange(recorded_[node], 0);
+    if (number == 0) return {};
+    const Attempt inventory{.node = folder_.order().nodes[node].name, .number = number};
+    TRY_ASSIGN(const auto answer, folder_.answer(inventory));
+    if (answer) identities_.remember(node, *answer);
     return {};
   }
 
@@ -111,6 +115,7 @@ class Driver {
   [[nodiscard]] Result<void> record_node(const NodeStart& start, const EndedStep& ended) {
     auto attempt = running_attempt(start);
     attempt.ended = fleet_.now();
+    TRY(recall(start.node));
     if (ended.answer) {
       judge_attempt(attempt, *ended.answer, folder_.order().nodes.at(start.node));
       identities_.compare(start.node, *ended.answer, attempt);
@@ -125,6 +130,7 @@ class Driver {
 
   [[nodiscard]] Result<void> record_group(const GroupStart& start, const EndedStep& ended) {
     GroupAttempt attempt = running_group(start);
+    for (const auto node : start.nodes) TRY(recall(node));
     if (ended.answer) {
       std::vector<std::string> hosts;
       for (const auto node : start.nodes) hosts.push_back(identities_.host(node));
@@ -166,7 +172,7 @@ class Driver {
   Fleet& fleet_;
   const LoopHooks& hooks_;
   Identities identities_;
-  std::map<std::string, std::size_t> places_;
+  std::vector<std::int64_t> recorded_;  // numbers of inventories that were not read yet
   std::size_t running_ = 0;
 };
 

@@ -21,6 +21,7 @@
 #include "lib/base/host_name.hpp"
 #include "lib/base/json_read.hpp"
 #include "lib/base/json_write.hpp"
+#include "lib/base/root.hpp"
 #include "lib/base/text.hpp"
 #include "lib/command/version.hpp"
 #include "lib/process/child.hpp"
@@ -34,6 +35,9 @@ constexpr unsigned kFileMode = 0644;
 constexpr std::string_view kOrderFile = "run.json";
 constexpr std::string_view kResultEnd = ".json";
 constexpr std::string_view kStartedEnd = ".started";
+// The answer is the last member of a result.
+constexpr std::string_view kAnswerBegin = R"(,"answer":)";
+constexpr std::string_view kAnswerEnd = "}\n";
 
 // The files of an attempt, without their ends, below the run's folder.
 std::string name_of(const Attempt& attempt) {
@@ -68,19 +72,14 @@ tl::unexpected<Failure> undecided_run(std::string message) {
   return undecided(Error{.message = std::move(message)});
 }
 
+const Root& host() {
+  static const Root kHost;
+  return kHost;
+}
+
 Result<std::string> read_text(const fs::path& file) {
   constexpr std::size_t kMaxBytes = 256UL * 1024 * 1024;
-  const Descriptor open(::open(file.c_str(), O_RDONLY | O_CLOEXEC));
-  if (!open.is_open()) {
-    auto error = os_error("read", file.string(), errno);
-    error.value().missing = errno == ENOENT;
-    return error;
-  }
-  std::string text;
-  if (const int code = read_all(open.get(), text, kMaxBytes); code != 0) {
-    return os_error("read", file.string(), code);
-  }
-  return text;
+  return host().read(file.string(), kMaxBytes);
 }
 
 template <class T>
@@ -91,7 +90,27 @@ Result<T> read_file_as(const fs::path& file) {
   return value;
 }
 
-// Reading an attempt ignores the answer in its file.
+// Reads an attempt, and of its answer only the sum: those of 10,000 nodes take long to parse.
+template <class A>
+Result<A> read_result(const fs::path& file) {
+  TRY_ASSIGN(auto text, read_text(file));
+  std::string sum_of_answer;
+  const auto begin = text.find(kAnswerBegin);
+  if (begin != std::string::npos && text.ends_with(kAnswerEnd)) {
+    const auto answer = std::string_view(text).substr(begin + kAnswerBegin.size());
+    sum_of_answer = sha256_of(answer.substr(0, answer.size() - kAnswerEnd.size()));
+    text.replace(begin, std::string::npos, kAnswerEnd);
+  }
+  A attempt;
+  std::string sum;
+  TRY(read_json_text(text, [&](const JsonReader& json) {
+    json.read(attempt);
+    json.member("answer_sha256", sum);
+  }));
+  if (sum != sum_of_answer) return make_error("the answer differs from its sum");
+  return attempt;
+}
+
 Result<std::optional<StepAnswer>> read_answer(const fs::path& file) {
   TRY_ASSIGN(const auto text, read_text(file));
   std::optional<StepAnswer> answer;
@@ -125,17 +144,10 @@ std::optional<AttemptName> parse_name(std::string_view name) {
   return AttemptName{*stage, *number, started};
 }
 
+// Sorted; empty if there is no such folder.
 Result<std::vector<std::string>> names_in(const fs::path& folder) {
-  std::vector<std::string> names;
-  std::error_code failure;
-  for (fs::directory_iterator each(folder, failure), end; !failure && each != end;
-       each.increment(failure)) {
-    names.push_back(each->path().filename().string());
-  }
-  if (failure && failure != std::errc::no_such_file_or_directory) {
-    return make_error(fmt::format("read {}: {}", folder.string(), failure.message()));
-  }
-  std::ranges::sort(names);
+  auto names = host().list(folder.string());
+  if (!names && names.error().missing) return std::vector<std::string>();
   return names;
 }
 
@@ -163,13 +175,19 @@ struct JournalLine {
 
 }  // namespace
 
-OrFailure<RunFolder> RunFolder::create(fs::path path, Order order, WriteHook hook) {
+RunFolder::RunFolder(const fs::path& path, WriteHook hook) : hook_(std::move(hook)) {
+  std::error_code ignored;
+  path_ = fs::absolute(path, ignored);
+}
+
+OrFailure<RunFolder> RunFolder::create(const fs::path& path, Order order, WriteHook hook) {
+  RunFolder folder(path, std::move(hook));
   std::error_code failure;
   fs::create_directories(path, failure);
   if (failure) {
     return undecided_run(fmt::format("create {}: {}", path.string(), failure.message()));
   }
-  const auto names = names_in(path);
+  const auto names = names_in(folder.path_);
   if (!names) return undecided(names.error());
   const bool used = std::ranges::any_of(*names, [](const auto& name) {
     return name != "driver.lock" && !name.starts_with(fmt::format("{}.", kOrderFile));
@@ -178,7 +196,6 @@ OrFailure<RunFolder> RunFolder::create(fs::path path, Order order, WriteHook hoo
     return bad_configuration({fmt::format(
         "{} is not empty, and not the folder of a run: it has no {}", path.string(), kOrderFile)});
   }
-  RunFolder folder(std::move(path), std::move(hook));
   if (auto locked = folder.lock(); !locked) return tl::unexpected(locked.error());
   folder.order_ = std::move(order);
   const auto written =
@@ -187,8 +204,8 @@ OrFailure<RunFolder> RunFolder::create(fs::path path, Order order, WriteHook hoo
   return folder;
 }
 
-OrFailure<RunFolder> RunFolder::open(fs::path path, Use use, WriteHook hook) {
-  RunFolder folder(std::move(path), std::move(hook));
+OrFailure<RunFolder> RunFolder::open(const fs::path& path, Use use, WriteHook hook) {
+  RunFolder folder(path, std::move(hook));
   const auto file = folder.path_ / kOrderFile;
   auto order = read_file_as<Order>(file);
   if (!order) {
@@ -235,6 +252,11 @@ Result<void> RunFolder::read_results(Use use) {
 }
 
 template <class A>
+RunFolder::Key RunFolder::key_of(const A& attempt) {
+  return {node_of(attempt), attempt.stage, attempt.number};
+}
+
+template <class A>
 Result<void> RunFolder::read_attempts(const std::string& folder, const A& like, Use use) {
   TRY_ASSIGN(const auto names, names_in(path_ / folder));
   // Results come before the .started files, in the order of their names.
@@ -244,7 +266,7 @@ Result<void> RunFolder::read_attempts(const std::string& folder, const A& like, 
     A named = like;
     named.stage = parsed->stage;
     named.number = parsed->number;
-    if (parsed->started && places_.contains({node_of(named), named.stage, named.number})) continue;
+    if (parsed->started && places_.contains(key_of(named))) continue;
     if (parsed->started) {
       const auto started = read_file_as<StartedAttempt>(path_ / folder / name);
       if (started) {
@@ -258,8 +280,8 @@ Result<void> RunFolder::read_attempts(const std::string& folder, const A& like, 
       named.why = "the driver ended before the attempt";
       TRY(end_attempt(named, std::nullopt));
     } else {
-      TRY_ASSIGN(const auto attempt, read_attempt(name_of(named), named, use));
-      remember(attempt);
+      TRY_ASSIGN(auto attempt, read_attempt(named, use));
+      remember(std::move(attempt));
     }
   }
   return {};
@@ -267,10 +289,11 @@ Result<void> RunFolder::read_attempts(const std::string& folder, const A& like, 
 
 // A damaged result is set aside, and its attempt is interrupted.
 template <class A>
-Result<A> RunFolder::read_attempt(const std::string& name, const A& named, Use use) {
+Result<A> RunFolder::read_attempt(const A& named, Use use) {
+  const auto name = name_of(named);
   const auto file = path_ / fmt::format("{}{}", name, kResultEnd);
-  auto read = read_file_as<A>(file);
-  if (read && name_of(*read) == name) return *std::move(read);
+  auto read = read_result<A>(file);
+  if (read && key_of(*read) == key_of(named)) return *std::move(read);
   auto damaged = named;
   damaged.end = AttemptEnd::interrupted;
   damaged.why =
@@ -334,8 +357,10 @@ template <class A>
 Result<void> RunFolder::end_attempt(const A& attempt, const std::optional<StepAnswer>& answer) {
   auto text = to_json_line(attempt);
   if (answer) {
+    const auto answer_text = to_json_line(*answer);
     text.pop_back();
-    text += fmt::format(",\"answer\":{}}}", to_json_line(*answer));
+    text += fmt::format(R"(,"answer_sha256":"{}"{}{}}})", sha256_of(answer_text), kAnswerBegin,
+                        answer_text);
   }
   text += '\n';
   const auto name = name_of(attempt);
@@ -391,14 +416,13 @@ Result<void> RunFolder::write(const std::string& name, std::string_view content)
 }
 
 template <class A>
-void RunFolder::remember(const A& attempt) {
+void RunFolder::remember(A attempt) {
   auto& list = list_of(results_, attempt);
-  const auto [place, is_new] =
-      places_.try_emplace({node_of(attempt), attempt.stage, attempt.number}, list.size());
+  const auto [place, is_new] = places_.try_emplace(key_of(attempt), list.size());
   if (is_new) {
-    list.push_back(attempt);
+    list.push_back(std::move(attempt));
   } else {
-    list.at(place->second) = attempt;
+    list.at(place->second) = std::move(attempt);
   }
 }
 

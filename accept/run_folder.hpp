@@ -3,7 +3,8 @@
 // temporary name, synced and renamed, and a result never changes again.
 //
 //   run.json                        the order: nodes, plan
-//   nodes/NODE/STAGE.NUMBER.json    an attempt, with the answer of the node as "answer"
+//   nodes/NODE/STAGE.NUMBER.json    an attempt, with the answer of the node as "answer" and its sum
+//                                   as "answer_sha256"
 //   group/STAGE.NUMBER.json         an attempt of several nodes
 //   .../STAGE.NUMBER.started        an attempt that has begun, until its result is written
 //   decisions/NUMBER.json           the admin's
@@ -54,13 +55,14 @@ class RunFolder {
   enum class Use { read, drive };
 
   // Makes the folder, which must be empty if it exists, and locks it.
-  [[nodiscard]] static OrFailure<RunFolder> create(std::filesystem::path path, Order order,
+  [[nodiscard]] static OrFailure<RunFolder> create(const std::filesystem::path& path, Order order,
                                                    WriteHook hook = {});
   // To drive it, locks the folder, ends the attempts that an earlier driver left behind, and sets
   // damaged results aside. The error is `missing` if the folder has no run.
-  [[nodiscard]] static OrFailure<RunFolder> open(std::filesystem::path path, Use use,
+  [[nodiscard]] static OrFailure<RunFolder> open(const std::filesystem::path& path, Use use,
                                                  WriteHook hook = {});
 
+  // Absolute.
   [[nodiscard]] const std::filesystem::path& path() const { return path_; }
 
   [[nodiscard]] const Order& order() const { return order_; }
@@ -89,22 +91,23 @@ class RunFolder {
  private:
   using Key = std::tuple<std::string, Stage, std::int64_t>;  // of a group the name is empty
 
-  RunFolder(std::filesystem::path path, WriteHook hook)
-      : path_(std::move(path)), hook_(std::move(hook)) {}
+  RunFolder(const std::filesystem::path& path, WriteHook hook);
 
   [[nodiscard]] OrFailure<void> lock();
   [[nodiscard]] Result<void> read_results(Use use);
   template <class A>
   [[nodiscard]] Result<void> read_attempts(const std::string& folder, const A& like, Use use);
   template <class A>
-  [[nodiscard]] Result<A> read_attempt(const std::string& name, const A& named, Use use);
+  [[nodiscard]] Result<A> read_attempt(const A& named, Use use);
   [[nodiscard]] Result<void> read_decisions();
   template <class A>
   [[nodiscard]] Result<void> begin_attempt(const A& attempt, std::int64_t deadline);
   template <class A>
   [[nodiscard]] Result<void> end_attempt(const A& attempt, const std::optional<StepAnswer>& answer);
   template <class A>
-  void remember(const A& attempt);
+  [[nodiscard]] static Key key_of(const A& attempt);
+  template <class A>
+  void remember(A attempt);
   void note(const std::string& line) const;
 
   std::filesystem::path path_;

@@ -18,7 +18,8 @@ int read_all(int descriptor, std::string& into, std::size_t most) {
   constexpr std::size_t kLargest = 65536;
   while (into.size() <= most) {
     const std::size_t used = into.size();
-    into.resize(used + std::clamp(used, kMin, kLargest));
+    const std::size_t reserved = into.capacity() - used;
+    into.resize(used + std::clamp(reserved < kMin ? used : reserved, kMin, kLargest));
     const auto got = read_some(descriptor, into.data() + used, into.size() - used);
     const int code = got < 0 ? errno : 0;
     into.resize(used + (got < 0 ? 0 : static_cast<std::size_t>(got)));

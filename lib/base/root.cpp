@@ -105,6 +105,9 @@ Result<std::string> Root::read(std::string_view path, std::size_t max_bytes) con
   }
 
   std::string content;
+  constexpr std::size_t kPage = 4096;  // kernel files promise at most one
+  const auto size = std::min(static_cast<std::size_t>(status.st_size), max_bytes);
+  if (size > kPage) content.reserve(size + kPage);
   const int code = read_all(file.get(), content, max_bytes);
   if (code != 0) return path_error("read", path, code);
   if (content.size() > max_bytes) {

@@ -6,6 +6,7 @@
 
 #include <filesystem>
 #include <fstream>
+#include <sstream>
 #include <string>
 
 #include "tests/support/temp_dir.hpp"
@@ -108,6 +109,21 @@ TEST_F(RunFolderTest, SetsADamagedResultAside) {
   EXPECT_THAT(folder.results().attempts[0].why, HasSubstr("check.1.json.bad"));
   EXPECT_TRUE(has("nodes/n2/check.1.json.bad"));
   EXPECT_THAT(open(RunFolder::Use::read).results().attempts, SizeIs(1));
+}
+
+TEST_F(RunFolderTest, AnAnswerThatDiffersFromItsSumIsDamaged) {
+  {
+    auto folder = create();
+    ASSERT_TRUE(folder.end(passed(), StepAnswer{.host = "n2.local", .muster = "1"}));
+  }
+  EXPECT_EQ(open().results().attempts.at(0).end, AttemptEnd::pass);
+  std::ostringstream text;
+  text << std::ifstream(path() / "nodes/n2/check.1.json").rdbuf();
+  auto changed = text.str();
+  changed.replace(changed.find("n2.local"), 2, "n3");
+  temp_.write("run/nodes/n2/check.1.json", changed);
+  EXPECT_EQ(open().results().attempts.at(0).end, AttemptEnd::interrupted);
+  EXPECT_TRUE(has("nodes/n2/check.1.json.bad"));
 }
 
 TEST_F(RunFolderTest, ResultUnderAnotherNameIsDamaged) {
