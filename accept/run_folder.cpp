@@ -222,6 +222,7 @@ OrFailure<RunFolder> RunFolder::open(const fs::path& path, Use use, WriteHook ho
 }
 
 OrFailure<void> RunFolder::lock() {
+  who_ = user_name(::geteuid());  // first: its child process would keep the lock for a moment
   const auto file = path_ / "driver.lock";
   lock_ = Descriptor(::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, kFileMode));
   if (!lock_.is_open()) {
@@ -234,7 +235,6 @@ OrFailure<void> RunFolder::lock() {
     return undecided_run(fmt::format("{} is being driven by {}", path_.string(),
                                      holder.empty() ? "another muster" : printable(trim(holder))));
   }
-  who_ = user_name(::geteuid());
   const auto text =
       fmt::format("{} on {}, process {}, since {}\n", who_, host_name(), ::getpid(), utc_now());
   if (::ftruncate(lock_.get(), 0) != 0 || write_all(lock_.get(), text) != 0) {

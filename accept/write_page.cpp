@@ -33,8 +33,9 @@ Result<void> write_page(const RunFolder& folder, const Actions& actions, std::in
     TRY_ASSIGN(const auto answer, folder.answer(attempt));
     if (answer) learn(group, attempt, *answer);
   }
-  const auto delivery = make_delivery(order, folder.results(), actions, facts, group,
-                                      {.who = user_name(::geteuid()), .now = now});
+  const auto delivery = make_delivery(
+      order, folder.results(), actions, facts, group,
+      {.who = folder.who().empty() ? user_name(::geteuid()) : folder.who(), .now = now});
   if (whom == For::provider) {
     return folder.write("provider.html", accept_page(delivery, whom));
   }
