@@ -234,8 +234,9 @@ bool was_drained_by_us(const NodeState& node) {
 bool is_kept_out(const NodeState& node) {
   if (standing_apart_from_power(node) == Standing::in_service) return false;
   if (without_reboot(node.reason) == kNewNode) return true;
+  if (!lost_its_reason(node)) return false;
   const auto memory = parse_node_memory(node.memory);
-  return lost_its_reason(node) && memory && memory->is_new;
+  return memory && memory->is_new;
 }
 
 std::optional<Time> drained_since(const NodeState& node) {
