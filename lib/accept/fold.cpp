@@ -12,8 +12,8 @@
 namespace muster::accept {
 namespace {
 
-constexpr std::int64_t kLossPause = 60;  // between attempts to reach a lost node
-constexpr std::int64_t kMaxRuns = 6;     // of a stage that fails in a different way each time
+constexpr std::int64_t kPause = 60;   // seconds, between attempts without an answer
+constexpr std::int64_t kMaxRuns = 6;  // of a stage that fails in a different way each time
 constexpr int kMaxInterruptions = 5;  // in a row; the cause then lies in the node or in our setup
 
 // The causes of a group's attempt that are about this node.
@@ -40,6 +40,7 @@ void NodeFold::advance(std::int64_t at) {
   const auto index = static_cast<std::size_t>(standing_.stage);
   proven_[index] = true;
   remark(failed_, "not confirmed by a retest");
+  if (standing_.stage == Stage::node) joined_ = at;
   if (standing_.stage != Stage::after) return begin(static_cast<Stage>(index + 1), at);
   suspected_.clear();
   standing_.since = at;
@@ -123,7 +124,9 @@ void NodeFold::judge(const std::vector<Cause>& causes, std::int64_t at) {
 }
 
 void NodeFold::lose(const std::string& why, std::int64_t at) {
-  not_before_ = at + kLossPause;
+  not_before_ = at + kPause;
+  asked_ = at;
+  interruptions_ = 0;
   if (standing_.lost) return;
   ++losses_;
   if (standing_.stage == Stage::soak) ++standing_.soak_events;
@@ -153,9 +156,10 @@ void NodeFold::refuse(const std::string& why, const std::vector<Cause>& causes, 
 }
 
 // An interruption does not count as an attempt, but a step that never ends well must not be tried
-// for ever.
-void NodeFold::interrupt(const std::string& why) {
-  if (++interruptions_ < kMaxInterruptions) return;
+// for ever. The driver may hear of the end of its job after its steps do: it pauses.
+void NodeFold::interrupt(const std::string& why, std::int64_t at) {
+  if (++interruptions_ > 1) not_before_ = at + kPause;
+  if (interruptions_ < kMaxInterruptions) return;
   settle(NodeVerdict::not_tested, Charge::open,
          fmt::format("interrupted {} times in a row in stage {}: {}", interruptions_,
                      to_string(standing_.stage), why),
@@ -202,7 +206,7 @@ void NodeFold::take(const Attempt& attempt) {
   number = std::max(number, attempt.number);
   if (attempt.end == AttemptEnd::running) standing_.running = true;
   if (attempt.end == AttemptEnd::running || is_final(standing_)) return;
-  if (attempt.end == AttemptEnd::interrupted) return interrupt(attempt.why);
+  if (attempt.end == AttemptEnd::interrupted) return interrupt(attempt.why, attempt.ended);
   if (attempt.end == AttemptEnd::lost) return lose(attempt.why, attempt.ended);
   if (!boot_.empty() && !attempt.boot_id.empty() && attempt.boot_id != boot_) {
     lose("it rebooted by itself", attempt.started);
@@ -254,7 +258,7 @@ void NodeFold::take(const GroupAttempt& attempt, const std::string& name) {
   }
   if (attempt.stage != standing_.stage) return;
   if (attempt.end == AttemptEnd::interrupted || attempt.end == AttemptEnd::lost) {
-    return interrupt(attempt.why);
+    return interrupt(attempt.why, attempt.ended);
   }
   interruptions_ = 0;
   if (attempt.end == AttemptEnd::refused) {
@@ -292,9 +296,10 @@ void NodeFold::take(const Decision& decision) {
   }
 }
 
-void NodeFold::finish(std::int64_t now) {
+void NodeFold::finish(std::int64_t now, bool reachable) {
   standing_.next_number = next_number(standing_.stage);
-  if (is_final(standing_) || !standing_.lost || now < standing_.since + plan_->return_s) return;
+  if (is_final(standing_) || !standing_.lost || !is_silent()) return;
+  if ((reachable ? asked_ : now) < standing_.since + plan_->return_s) return;
   const auto why = standing_.why;
   if (answered_) {
     settle(NodeVerdict::rejected, Charge::provider,

@@ -26,8 +26,8 @@ class NodeFold {
   // Failures that show only when nodes are compared.
   void hold(Cause cause);
   void leave_untested(std::string why);
-  // Ends a loss that has lasted too long.
-  void finish(std::int64_t now);
+  // Ends a loss that has lasted too long. A node that can be reached is asked once more then.
+  void finish(std::int64_t now, bool reachable);
 
   [[nodiscard]] const NodeStanding& standing() const { return standing_; }
 
@@ -56,6 +56,12 @@ class NodeFold {
 
   [[nodiscard]] std::int64_t not_before() const { return not_before_; }
 
+  // A lost node did not answer the last time; else it was not asked to the end.
+  [[nodiscard]] bool is_silent() const { return interruptions_ == 0; }
+
+  // When it first became ready for a group, which may wait for others.
+  [[nodiscard]] std::int64_t joined() const { return joined_; }
+
  private:
   struct Count {
     std::string check, device;
@@ -65,7 +71,7 @@ class NodeFold {
   void begin(Stage stage, std::int64_t at);
   void advance(std::int64_t at);
   void lose(const std::string& why, std::int64_t at);
-  void interrupt(const std::string& why);
+  void interrupt(const std::string& why, std::int64_t at);
   void soak(const Attempt& attempt);
   void soak_event(const std::vector<Cause>& causes, std::int64_t at);
   void judge(const std::vector<Cause>& causes, std::int64_t at);
@@ -91,6 +97,7 @@ class NodeFold {
   std::int64_t runs_ = 0, uncertain_ = 0, whole_fails_ = 0, slice_ended_ = 0;
   // Since the last retest.
   std::int64_t losses_ = 0, events_ = 0, rounds_ = 0, not_before_ = 0;
+  std::int64_t asked_ = 0, joined_ = 0;
   int interruptions_ = 0;  // in a row
   bool answered_ = false, located_again_ = false;
   std::string boot_;

@@ -96,7 +96,7 @@ class Planner {
       std::ranges::sort(events[i], {}, order_of);
       auto& node = folds_.emplace_back(order_.plan, overridden_);
       for (const auto& event : events[i]) take(node, event, nodes[i].name);
-      node.finish(now_);
+      node.finish(now_, reachable_[i]);
     }
   }
 
@@ -276,7 +276,7 @@ class Planner {
       }
       ready.push_back(i);
       if (folds_[i].is_suspect()) suspects.push_back(i);
-      first = std::min(first, folds_[i].standing().since);
+      first = std::min(first, folds_[i].joined());
     }
     if (ready.empty()) return;
     // A suspect is retested at once; the others wait for those that may still come.
@@ -343,8 +343,8 @@ class Planner {
     for (std::size_t i = 0; i < folds_.size(); ++i) {
       auto& standing = folds_[i].standing();
       if (is_final(standing) || standing.running || used_.contains(i)) continue;
-      if (standing.lost) wake_at(standing.since + order_.plan.return_s);
-      if (folds_[i].not_before() > now_) wake_at(folds_[i].not_before());
+      if (standing.lost && folds_[i].is_silent()) wake_at(standing.since + order_.plan.return_s);
+      wake_at(folds_[i].not_before());
       // The only node of an order goes from the node stage to the soak.
       const bool alone = folds_.size() == 1 && is_group_stage(standing.stage);
       const auto stage = alone ? Stage::soak : standing.stage;

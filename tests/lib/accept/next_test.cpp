@@ -170,6 +170,23 @@ TEST(NextTest, AStepThatIsAlwaysInterruptedIsGivenUp) {
   EXPECT_EQ(group.verdict(none, 0), NodeVerdict::not_tested);
 }
 
+// The end of a job may end steps before the driver hears of it.
+TEST(NextTest, ASecondInterruptionInARowIsFollowedByAPause) {
+  Acceptance run(1);
+  for (const std::int64_t number : {1, 2}) {
+    EXPECT_EQ(run.ask().nodes.size(), 1U);
+    run.results.attempts.push_back({.node = "n0",
+                                    .stage = Stage::inventory,
+                                    .number = number,
+                                    .end = AttemptEnd::interrupted,
+                                    .started = run.now,
+                                    .ended = run.now});
+  }
+  const auto paused = run.ask();
+  EXPECT_TRUE(paused.nodes.empty());
+  EXPECT_EQ(paused.wake, run.now + 60);
+}
+
 TEST(NextTest, ALostNodeIsCheckedAgainAndRejectedTheSecondTime) {
   Acceptance run(4);
   run.on_node = first_fails(Stage::soak, {Outcomes{}, {.end = AttemptEnd::lost}, Outcomes{}});
@@ -192,6 +209,31 @@ TEST(NextTest, ANodeThatDoesNotReturnIsRejected) {
   const auto end = run.run();
   EXPECT_EQ(run.verdict(end, 1), NodeVerdict::rejected);
   EXPECT_THAT(end.standings[1].why, HasSubstr("did not return"));
+}
+
+TEST(NextTest, ALostNodeIsAskedOnceMoreBeforeItIsRejected) {
+  Acceptance run(1);
+  const auto add = [&](Stage stage, std::int64_t number, AttemptEnd end) {
+    run.results.attempts.push_back({.node = "n0",
+                                    .stage = stage,
+                                    .number = number,
+                                    .end = end,
+                                    .started = run.now,
+                                    .ended = run.now});
+  };
+  add(Stage::inventory, 1, AttemptEnd::pass);
+  add(Stage::check, 1, AttemptEnd::lost);
+  run.now += 10 * run.order.plan.return_s;  // no driver ran
+  EXPECT_EQ(run.ask().nodes.size(), 1U);
+  add(Stage::check, 2, AttemptEnd::interrupted);
+  EXPECT_EQ(run.ask().nodes.size(), 1U);
+  run.reachable[0] = false;
+  const auto elsewhere = run.ask();
+  EXPECT_EQ(run.verdict(elsewhere, 0), NodeVerdict::pending);
+  EXPECT_FALSE(elsewhere.wake);
+  run.reachable[0] = true;
+  add(Stage::check, 3, AttemptEnd::lost);
+  EXPECT_EQ(run.verdict(run.ask(), 0), NodeVerdict::rejected);
 }
 
 TEST(NextTest, ANodeThatNeverAnsweredIsNotTested) {
@@ -267,6 +309,10 @@ TEST(NextTest, GroupStagesWaitForNodesThatMayCome) {
   ASSERT_FALSE(run.results.groups.empty());
   EXPECT_GE(run.results.groups.front().started, start + run.order.plan.wait_s);
   EXPECT_THAT(run.results.groups.front().nodes, SizeIs(3));
+  // Only the first of them waits.
+  for (std::size_t i = 1; i < 4; ++i) {
+    EXPECT_EQ(run.results.groups.at(i).started, run.results.groups.at(i - 1).ended);
+  }
   EXPECT_EQ(run.verdict(end, 3), NodeVerdict::pending);
   EXPECT_FALSE(end.complete);
 
