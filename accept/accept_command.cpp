@@ -318,13 +318,17 @@ int drive(const AcceptCommand& command, const Caller& caller) {
   const auto fleet = fleet_of(command, *folder, caller, signals.descriptor());
   if (!fleet) return fail(caller, fleet.error());
   Progress progress(folder->order(), caller.console);
+  const auto page = [&](const Actions& actions) {
+    return write_page(*folder, actions, (*fleet)->now());
+  };
   const LoopHooks hooks{.stops = [&] { return signals.count(); },
+                        .stopping = [&](const Actions& last) { static_cast<void>(page(last)); },
                         .progress = [&](const Actions& actions) { progress.show(actions); },
                         .ended = [&](const std::string& line) { progress.ended(line); }};
   const auto ended = run_acceptance(*folder, **fleet, hooks);
   progress.finish();
   if (!ended) return fail(caller, undecided(ended.error()).value());
-  const auto written = write_page(*folder, ended->last, (*fleet)->now());
+  const auto written = page(ended->last);
   if (!written) return fail(caller, undecided(written.error()).value());
   auto text = standing_text(folder->order(), ended->last);
   text += last_words(ended->end, command);

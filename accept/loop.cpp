@@ -52,7 +52,7 @@ class Driver {
     for (;;) {
       auto actions = next(folder_.order(), folder_.results(), fleet_.reachable(), fleet_.now());
       hooks_.progress(actions);
-      if (hooks_.stops() > 0) return stop();
+      if (hooks_.stops() > 0) return stop(actions);
       TRY(start(actions));
       if (running_ == 0 && actions.complete) return LoopResult{LoopEnd::complete, actions};
       if (running_ == 0 && !actions.wake) {
@@ -90,8 +90,9 @@ class Driver {
     return {};
   }
 
-  [[nodiscard]] Result<LoopResult> stop() {
+  [[nodiscard]] Result<LoopResult> stop(const Actions& actions) {
     fleet_.stop();
+    hooks_.stopping(actions);
     const auto until = fleet_.now() + kStopTime;
     while (running_ > 0 && hooks_.stops() < 2 && fleet_.now() < until) {
       TRY(record(fleet_.wait(until)));

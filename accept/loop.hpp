@@ -26,6 +26,8 @@ struct LoopResult {
 struct LoopHooks {
   // How often the run was asked to stop. From 2 on, running steps are not waited for.
   std::function<int()> stops = [] { return 0; };
+  // Called when the run was asked to stop, before it waits for the running steps: it may be killed.
+  std::function<void(const Actions&)> stopping = [](const Actions&) {};
   // Called after each look at the results.
   std::function<void(const Actions&)> progress = [](const Actions&) {};
   // Called with a line for each attempt that ends.

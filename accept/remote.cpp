@@ -92,7 +92,9 @@ constexpr std::array kPhrases{
     Phrase{"Could not resolve hostname", Unanswered::Kind::refused},
     Phrase{"command not found", Unanswered::Kind::refused},
     Phrase{"No such file or directory", Unanswered::Kind::refused},
-    Phrase{"not part of the allocation", Unanswered::Kind::refused},
+    // Slurm takes a node that went down out of a job, and never puts it back.
+    Phrase{"Requested node configuration is not available", Unanswered::Kind::outside},
+    Phrase{"not part of the allocation", Unanswered::Kind::outside},
     Phrase{"Connection refused", Unanswered::Kind::lost},
     Phrase{"Connection timed out", Unanswered::Kind::lost},
     Phrase{"Connection closed", Unanswered::Kind::lost},
@@ -210,9 +212,14 @@ class RemoteFleet : public Fleet {
       auto& task = tasks_[key];
       task.step.node = step;
       const auto& node = name(step.node);
+      ++running_;
+      if (outside_.contains(step.node)) {
+        run(key, {"sinfo", "--noheader", fmt::format("--nodes={}", node), "--format=%T"},
+            Clock::now() + kProbeTime, false);
+        continue;
+      }
       const CommandWords words{setup_.muster, "accept", "--step",
                                to_json_line(step_request(order_.plan, node, step.stage))};
-      ++running_;
       const seconds allowed(deadline_s(order_.plan, step.stage));
       run(key, node_command(setup_.by, node, words), Clock::now() + allowed + kConnectTime, true);
     }
@@ -274,8 +281,16 @@ class RemoteFleet : public Fleet {
     auto& task = tasks_.at(key);
     if (task.step.group) return finish_group(key, task, result);
     --running_;
-    finish_node(task.step, result);
-    conclude(key);
+    const auto node = task.step.node->node;
+    const bool known = outside_.contains(node);
+    if (known) {
+      end_outside(task.step, result);
+    } else {
+      finish_node(task.step, result);
+    }
+    if (known == outside_.contains(node)) return conclude(key);
+    queued_.push_back(*task.step.node);
+    tasks_.erase(key);
   }
 
   void conclude(std::size_t key) {
@@ -308,8 +323,19 @@ class RemoteFleet : public Fleet {
             .why = error.message};
   }
 
-  void end_without(EndedStep& step, Unanswered ended, const std::string& node) const {
+  // A node that has left the job is gone, or waits for another job.
+  void end_outside(EndedStep& step, const Result<Ended>& result) {
+    const auto& node = name(step.node->node);
+    const auto state = result ? last_line(result->out) : std::string();
+    step.lost = state.starts_with("down") || state.ends_with('*');  // "*": does not respond
+    step.why = fmt::format("{} has left the job; its state in Slurm is {}", node,
+                           state.empty() ? "unknown" : state);
+    if (!step.lost) reachable_.at(step.node->node) = false;
+  }
+
+  void end_without(EndedStep& step, Unanswered ended, const std::string& node) {
     if (stopping_) ended = {.why = "the run was stopped"};
+    if (ended.kind == Unanswered::Kind::outside && step.node) outside_.insert(step.node->node);
     step.why = ended.why;
     step.lost = ended.kind == Unanswered::Kind::lost;
     if (ended.kind != Unanswered::Kind::refused) return;
@@ -349,6 +375,7 @@ class RemoteFleet : public Fleet {
   RemoteSetup setup_;
   const Way& way_;
   std::vector<bool> reachable_;
+  std::set<std::size_t> outside_;  // nodes that have left the job of Slurm
   std::deque<NodeStart> queued_;
   std::deque<Probe> queued_probes_;
   std::map<std::size_t, Task> tasks_;

@@ -45,7 +45,7 @@ using CommandWords = std::vector<std::string>;
 
 // Why a step has no answer.
 struct Unanswered {
-  enum class Kind { interrupted, lost, refused };
+  enum class Kind { interrupted, lost, refused, outside };  // outside: not in the job any more
   Kind kind = Kind::interrupted;
   std::string why;
 

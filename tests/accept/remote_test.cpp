@@ -58,6 +58,10 @@ TEST(UnansweredTest, TellsLostFromRefusedAndInterrupted) {
   EXPECT_EQ(kind(255, "ssh: Could not resolve hostname n1: Name or service not known"),
             Kind::refused);
   EXPECT_EQ(kind(127, "sh: 1: muster: not found"), Kind::refused);
+  EXPECT_EQ(kind(1,
+                 "srun: error: Unable to create step for job 1: Requested node configuration is "
+                 "not available"),
+            Kind::outside);
   EXPECT_EQ(kind(137, ""), Kind::interrupted);
   EXPECT_EQ(unanswered(1, "", "cut off").why, "cut off");
 }
@@ -132,6 +136,27 @@ TEST_F(ProgramFleetTest, EndsWaitingSteps) {
   ASSERT_EQ(ended.size(), 1U);
   EXPECT_EQ(ended[0].why, "the run was stopped");
   EXPECT_FALSE(ended[0].lost);
+}
+
+TEST(SlurmFleetTest, ANodeThatLeftTheJobIsLostWhileItIsDown) {
+  const TempDir temp;
+  const auto order = make_order(Plan{}, {{.name = "n1"}});
+  for (const std::string state : {"down", "idle*", "idle"}) {
+    temp.write("srun",
+               "#!/bin/sh\necho 'Requested node configuration is not available' >&2\nexit 1");
+    temp.write("sinfo", fmt::format("#!/bin/sh\necho '{}'", state));
+    for (const auto* name : {"srun", "sinfo"}) ::chmod((temp.path() / name).c_str(), 0755);
+    const auto fleet = make_remote_fleet(
+        order, {.by = "slurm",
+                .muster = "/x",
+                .variables = {{"PATH", temp.path().string()}, {"SLURM_JOB_NODELIST", "n1"}}});
+    ASSERT_TRUE(fleet);
+    (*fleet)->start(NodeStart{.node = 0, .stage = Stage::check, .number = 1});
+    const auto ended = (*fleet)->wait((*fleet)->now() + 20);
+    ASSERT_EQ(ended.size(), 1U);
+    EXPECT_EQ(ended[0].lost, state != "idle") << ended[0].why;
+    EXPECT_EQ((*fleet)->reachable().front(), state != "idle");
+  }
 }
 
 TEST(RemoteFleetTest, RefusesWaysThatCannotWork) {
