@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -53,6 +54,9 @@ class Screen {
   bool shown_ = false;
 };
 
+// A soak leaves this much of the budget, to prepare and to verify.
+constexpr Span kSoakMargin = std::chrono::seconds(20);
+
 class NodeRun {
  public:
   NodeRun(const NodeCommand& command, const RunInput& input, Choice choice)
@@ -78,14 +82,30 @@ class NodeRun {
 
  private:
   [[nodiscard]] Span time_of(const NodeTest& test) const {
-    return Span(command_.level == Level::quick ? test.times.quick_s : test.times.full_s);
+    const auto& times = test.times;
+    if (times.from != Level::soak) {
+      return Span(command_.level == Level::quick ? times.quick_s : times.full_s);
+    }
+    const Span left = deadline_ - Clock::now();
+    return std::max(left - kSoakMargin, Span(times.quick_s));
   }
 
-  void look_for_processes() {
-    screen_.progress("looking for processes on the GPUs");
+  std::vector<Finding> ask_for_processes() {
     nvml_ = ask_nvml({.library = command_.nvml, .parts = {.processes = true}}, input_.variables);
     auto findings = judge_use(nvml_, muster::value_of(input_.variables, "CUDA_VISIBLE_DEVICES"));
     busy_ = first_use(findings);
+    return findings;
+  }
+
+  // A process that was ended leaves its GPUs about half a second later.
+  void look_for_processes() {
+    constexpr auto kLeaving = std::chrono::seconds(2);
+    screen_.progress("looking for processes on the GPUs");
+    auto findings = ask_for_processes();
+    while (!busy_.empty() && !command_.even_if_busy && Clock::now() < begin_ + kLeaving) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(100));
+      findings = ask_for_processes();
+    }
     if (command_.even_if_busy && !busy_.empty()) {
       for (auto& finding : findings) finding.outcome = Outcome::warn;
       busy_.clear();
@@ -99,7 +119,7 @@ class NodeRun {
     TestRun ran{.test = &test};
     const auto now = Clock::now();
     const auto time = time_of(test);
-    if (now + std::chrono::duration_cast<Clock::duration>(time) > deadline_) {
+    if (Span(deadline_ - now) < time) {
       ran.result =
           make_error(fmt::format("not run: too little is left of the budget of {:.0f} s (--budget)",
                                  Span(deadline_ - begin_).count()));

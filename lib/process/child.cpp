@@ -186,11 +186,20 @@ std::pair<std::string, ChildAnswer> Children::next() {
   return {};
 }
 
+void Children::wait_for_ends(Clock::time_point deadline) {
+  for (const pid_t pid : ended_) {
+    const auto left = std::chrono::ceil<milliseconds>(deadline - Clock::now());
+    static_cast<void>(reap(pid, left));
+  }
+  ended_.clear();
+}
+
 Result<std::string> ask_child(std::string name, const TimeLimit& limit,
                               const std::function<std::string()>& work) {
   Children children;
   children.start(std::move(name), limit, work);
   auto answer = children.next().second;
+  children.wait_for_ends(limit.deadline());
   if (answer.end != ChildAnswer::End::answered) return make_error(std::move(answer.reason));
   return std::move(answer.bytes);
 }

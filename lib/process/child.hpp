@@ -47,6 +47,9 @@ class Children {
   // answer; the name is empty if none is left.
   [[nodiscard]] std::pair<std::string, ChildAnswer> next();
 
+  // Waits until the children that answered have ended, and so released what they held.
+  void wait_for_ends(Clock::time_point deadline);
+
  private:
   struct Child;
 
@@ -58,7 +61,8 @@ class Children {
   std::vector<int> ended_;                                   // pids to reap
 };
 
-// Runs `work` in one child and returns its result, or why there is none.
+// Runs `work` in one child, waits for its end and returns its result, or why there is none. The end
+// can be late: a driver takes a second to free a GPU.
 [[nodiscard]] Result<std::string> ask_child(std::string name, const TimeLimit& limit,
                                             const std::function<std::string()>& work);
 

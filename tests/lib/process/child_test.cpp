@@ -12,6 +12,7 @@
 #include <cstdlib>
 #include <map>
 #include <set>
+#include <vector>
 
 namespace muster {
 namespace {
@@ -61,6 +62,16 @@ TEST(ChildrenTest, ReportsHowAChildDied) {
   const auto [name, answer] = children.next();
   EXPECT_EQ(answer.end, End::died);
   EXPECT_EQ(answer.reason, "ended with status 3 and no answer");
+}
+
+TEST(ChildrenTest, AskingOneWaitsForItsEnd) {
+  const auto pid = ask_child("slow to end", 10s, [] {
+    constexpr std::size_t kTakesLongToFree = 256UL * 1024 * 1024;
+    static const std::vector<char> memory(kTakesLongToFree, 'x');
+    return std::to_string(::getpid());
+  });
+  ASSERT_TRUE(pid) << pid.error().message;
+  EXPECT_NE(::kill(std::stoi(*pid), 0), 0);
 }
 
 TEST(ChildrenTest, IgnoresOutputOfAChild) {
