@@ -127,10 +127,14 @@ class StepRunner {
       case Stage::node:
         TRY(add_bench({"node", fmt::format("--level={}", request_.level), budget()}, answer));
         break;
-      case Stage::soak:
-        TRY(add_bench({"node", "--only=gpu.soak", fmt::format("--budget={} s", request_.slice_s)},
+      case Stage::soak: {
+        constexpr std::int64_t kAroundSoak =
+            20;  // muster-bench keeps this much to prepare and verify
+        TRY(add_bench({"node", "--only=gpu.soak",
+                       fmt::format("--budget={} s", request_.slice_s + kAroundSoak)},
                       answer));
         break;
+      }
       case Stage::after:
         TRY(add_bench({"node", "--level=quick", budget()}, answer));
         break;

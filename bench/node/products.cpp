@@ -161,7 +161,10 @@ std::string explanation_of(const Section<Nvml>& nvml, const std::string& address
 class SoakTest {
  public:
   SoakTest(const TestInput& input, const cuda::Library& cuda, TestResult& result)
-      : input_(input), result_(result), library_(cublas::open_library(input.cublas, cuda)) {
+      : input_(input),
+        end_(Clock::now() + std::chrono::duration_cast<Clock::duration>(input.time)),
+        result_(result),
+        library_(cublas::open_library(input.cublas, cuda)) {
     if (library_) return;
     result_.lines.push_back(
         fmt::format("cuBLASLt is not available ({}): muster's own kernel in fp32 heats less",
@@ -176,9 +179,10 @@ class SoakTest {
   }
 
   void run() {
-    while (std::ranges::any_of(gpus_, [&](const auto& each) { return is_running(each); })) {
+    do {
       launch_all();
-    }
+    } while (Clock::now() < end_ &&
+             std::ranges::any_of(gpus_, [&](const auto& each) { return is_running(each); }));
     judge_all();
   }
 
@@ -257,6 +261,7 @@ class SoakTest {
   }
 
   const TestInput& input_;
+  Clock::time_point end_;  // whatever the GPUs' own clocks say
   TestResult& result_;
   Result<cublas::Library> library_;
   KnownProduct known_ = make_known_product(4);

@@ -104,7 +104,7 @@ constexpr std::array kTests{
              "bench.gpu_soak",
              run_gpu_soak,
              nullptr,
-             {Level::soak, 60, 1200},
+             {.from = Level::soak, .quick_s = 20},
              {.gpus = 1}},
 };
 

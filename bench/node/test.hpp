@@ -104,7 +104,8 @@ template <auto kLimit>
           limit.memory};
 }
 
-// When a test runs, and how long it measures at the level quick and above.
+// When a test runs, and how long it measures at the level quick and above. A soak lasts as long as
+// the budget, and at least the shorter time.
 struct TestTimes {
   Level from = Level::quick;
   double quick_s = 1;

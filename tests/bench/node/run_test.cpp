@@ -6,7 +6,11 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
+#include <cstdlib>
+#include <map>
 #include <nlohmann/json.hpp>
+#include <thread>
 
 #include "bench/backends/nccl/binding.hpp"
 #include "bench/node/cpus.hpp"
@@ -14,8 +18,11 @@
 #include "bench/node/node_command.hpp"
 #include "bench/node/test.hpp"
 #include "bench/node/test_report.hpp"
+#include "lib/process/child.hpp"
 #include "lib/report/bench_checks.hpp"
 #include "tests/bench/command/command_run.hpp"
+#include "tests/fakes/nvml/scenario.hpp"
+#include "tests/support/temp_dir.hpp"
 
 namespace muster::bench::node {
 namespace {
@@ -115,17 +122,71 @@ TEST(NodeRunTest, JudgesByTheGivenLimit) {
   EXPECT_EQ(report["measurements"][3]["conditions"]["device"], "node");
 }
 
-Section<Nvml> eight_gpus(std::vector<GpuProcess> on_gpu_3) {
+// Runs in a child process, for the variables.
+nlohmann::json report_with(const std::map<std::string, std::string>& variables,
+                           std::vector<const char*> words) {
+  words.insert(words.end(), {"--format", "json", "--profile", "generic"});
+  const auto out = ask_child("test", std::chrono::seconds(60), [&] {
+    for (const auto& [name, value] : variables) {
+      // NOLINTNEXTLINE(concurrency-mt-unsafe): the child has one thread
+      ::setenv(name.c_str(), value.c_str(), 1);
+    }
+    return run_node(words).out;
+  });
+  return nlohmann::json::parse(out.value_or("null"));
+}
+
+TEST(NodeRunTest, ASoakLastsAsLongAsTheBudget) {
+  const TempDir folder;
+  folder.write("gpus.json", R"({"gpus": 1, "node": {"gemm": {"bf16": 0.01}}})");
+  const auto launches = [&](const char* budget) {
+    const auto report =
+        report_with({{"MUSTER_FAKE_GPU", (folder.path() / "gpus.json").string()}},
+                    {"--only", "gpu.soak", "--budget", budget, "--size", "1 MiB", "--nvml",
+                     "/nowhere", "--cuda", MUSTER_FAKES "/cuda/libcuda.so.1", "--cublas",
+                     MUSTER_FAKES "/cublas/libcublasLt.so.13"});
+    const auto measured = report.value("measurements", nlohmann::json::array());
+    return measured.empty() ? 0.0 : measured[0]["conditions"]["iterations"].get<double>();
+  };
+  EXPECT_EQ(launches("19 s"), 0);
+  EXPECT_NEAR(launches("30 s"), 4 * 20, 8);
+  EXPECT_NEAR(launches("60 s"), 4 * 40, 16);
+}
+
+Nvml eight_gpus(std::vector<GpuProcess> on_gpu_3) {
   Nvml nvml;
   for (unsigned i = 0; i < 8; ++i) {
-    nvml.gpus.push_back({.index = i});
+    nvml.gpus.push_back({.index = i, .address = fmt::format("0000:0{}:00.0", i)});
+    nvml.gpus.back().uuid = fmt::format("GPU-{}", i);
     nvml.gpus.back().processes = i == 3 ? on_gpu_3 : std::vector<GpuProcess>{};
   }
-  return observed(std::move(nvml));
+  return nvml;
+}
+
+TEST(NodeRunTest, WaitsForProcessesThatAreLeaving) {
+  const TempDir folder;
+  const auto verdict = [&] {
+    const auto report = report_with({{"MUSTER_FAKE_NVML", (folder.path() / "nvml").string()}},
+                                    {"--only", "gpu.truth", "--cuda", "/nowhere/libcuda.so.1",
+                                     "--nvml", MUSTER_FAKES "/nvml-580/libnvidia-ml.so.1"});
+    for (const auto& check : report["checks"]) {
+      if (check["id"] == "bench.in_use") return check["outcome"].get<std::string>();
+    }
+    return std::string();
+  };
+  folder.write("nvml", fakes::to_text({.nvml = eight_gpus({{.pid = 1}})}));
+  EXPECT_EQ(verdict(), "unknown");
+  std::thread leaves([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(500));
+    folder.write("nvml", fakes::to_text({.nvml = eight_gpus({})}));
+  });
+  EXPECT_EQ(verdict(), "skip");  // the GPU is free, but without CUDA no test runs
+  leaves.join();
 }
 
 TEST(NodeInUseTest, NamesTheProcessOnAGpu) {
-  const auto findings = judge_use(eight_gpus({{.pid = 1234, .name = "python3", .job = "77"}}), "");
+  const auto findings =
+      judge_use(observed(eight_gpus({{.pid = 1234, .name = "python3", .job = "77"}})), "");
   EXPECT_THAT(findings,
               ElementsAre(Finding{.check = "bench.in_use",
                                   .device = "gpu3",
@@ -135,7 +196,7 @@ TEST(NodeInUseTest, NamesTheProcessOnAGpu) {
 }
 
 TEST(NodeInUseTest, ExplainsSlowCopiesByANarrowLink) {
-  auto nvml = eight_gpus({});
+  auto nvml = observed(eight_gpus({}));
   for (auto& gpu : nvml->gpus) gpu.link = {.width = 16U, .width_max = 16U};
   nvml->gpus[3].link.width = 8U;
   std::vector<Finding> findings;
@@ -151,14 +212,14 @@ TEST(NodeInUseTest, ExplainsSlowCopiesByANarrowLink) {
 }
 
 TEST(NodeInUseTest, IgnoresInvisibleGpus) {
-  const auto nvml = eight_gpus({{.pid = 1234, .name = "python3"}});
+  const auto nvml = observed(eight_gpus({{.pid = 1234, .name = "python3"}}));
   EXPECT_EQ(judge_use(nvml, "0,1,2").at(0).outcome, Outcome::pass);
   EXPECT_EQ(judge_use(nvml, "2, 3").at(0).device, "gpu3");
   EXPECT_EQ(judge_use(nvml, "GPU-8932f937").at(0).device, "gpu3");
 }
 
 TEST(NodeInUseTest, FindsNothingWithoutNvml) {
-  EXPECT_EQ(judge_use(eight_gpus({}), "").at(0).outcome, Outcome::pass);
+  EXPECT_EQ(judge_use(observed(eight_gpus({})), "").at(0).outcome, Outcome::pass);
   EXPECT_EQ(judge_use(Section<Nvml>{}, "").at(0).outcome, Outcome::skip);
   EXPECT_EQ(first_use(judge_use(Section<Nvml>{.status = Status::timeout, .reason = "late"}, "")),
             "");
