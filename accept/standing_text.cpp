@@ -114,7 +114,7 @@ std::string progress_line(const Order& order, const Actions& actions) {
 }
 
 std::string standing_text(const Order& order, const Actions& actions) {
-  std::string text = fmt::format("{:12}{} nodes: {}\n", "delivery", order.nodes.size(),
+  std::string text = fmt::format("{:12}{}: {}\n", "delivery", counted(order.nodes.size(), "node"),
                                  counts_text(order, actions));
   for (const auto& breaker : actions.breakers) {
     text += fmt::format(
@@ -131,7 +131,7 @@ std::string standing_text(const Order& order, const Actions& actions) {
 }
 
 std::string plan_text(const Plan& plan, std::size_t nodes) {
-  std::string text = fmt::format("plan {}, {} nodes\n", plan.name, nodes);
+  std::string text = fmt::format("plan {}, {}\n", plan.name, counted(nodes, "node"));
   std::int64_t total = 0;
   for (const auto word : kStageWords) {
     const auto stage = *parse_word<Stage>(word);

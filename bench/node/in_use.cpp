@@ -48,7 +48,7 @@ std::vector<Finding> judge_use(const Section<Nvml>& nvml, const std::string& vis
   if (findings.empty()) {
     findings.push_back(
         make_finding(kCheck, "node", nvml->gpus.empty() ? Outcome::skip : Outcome::pass,
-                     fmt::format("no process uses any of {} GPUs", nvml->gpus.size())));
+                     fmt::format("no process uses the {}", counted(nvml->gpus.size(), "GPU"))));
   }
   return findings;
 }

@@ -159,9 +159,10 @@ Result<std::vector<Operation>> operations_of(const BenchCommand& command,
   }
   const auto [smallest, largest] = std::ranges::minmax(sizes);
   if (const auto least = least_size(command, backend.ranks()); smallest < least) {
-    return make_error(fmt::format("{} of {} among {} ranks needs {} or more, got {}",
+    return make_error(fmt::format("{} of {} among {} needs {} or more, got {}",
                                   to_string(command.collective), to_string(command.type),
-                                  backend.ranks(), size_text(least), size_text(smallest)));
+                                  counted(static_cast<std::uint64_t>(backend.ranks()), "rank"),
+                                  size_text(least), size_text(smallest)));
   }
   if (reduces(command.collective) && !can_verify(command.type, command.reduction)) {
     return make_error(

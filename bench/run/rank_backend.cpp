@@ -18,6 +18,7 @@
 #include "bench/model/cluster_model.hpp"
 #include "bench/run/meeting.hpp"
 #include "bench/sockets/greeting.hpp"
+#include "lib/base/text.hpp"
 #include "lib/profile/limits/gpu.hpp"
 
 namespace muster::bench {
@@ -207,7 +208,8 @@ Attempt<BackendKind> pick_backend(const BenchCommand& command, const Place& plac
   if (command.backend != BackendKind::automatic) return command.backend;
   const auto gpus = usable_gpus(command.cuda);
   if (gpus && *gpus > 0) {
-    evidence.push_back(fmt::format("back end nccl: CUDA can use {} GPUs", *gpus));
+    evidence.push_back(fmt::format("back end nccl: CUDA can use {}",
+                                   counted(static_cast<std::uint64_t>(*gpus), "GPU")));
     return BackendKind::nccl;
   }
   const auto why = gpus ? std::string("CUDA finds none") : gpus.error().message;

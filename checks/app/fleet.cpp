@@ -121,9 +121,9 @@ std::string totals(const std::vector<FleetNode>& nodes, std::size_t unread) {
   const auto count = [&](Verdict verdict) {
     return std::ranges::count(nodes, verdict, &FleetNode::verdict);
   };
-  std::string text =
-      fmt::format("fleet    {} nodes: {} healthy, {} unhealthy, {} unknown", nodes.size(),
-                  count(Verdict::healthy), count(Verdict::unhealthy), count(Verdict::unknown));
+  std::string text = fmt::format("fleet    {}: {} healthy, {} unhealthy, {} unknown",
+                                 counted(nodes.size(), "node"), count(Verdict::healthy),
+                                 count(Verdict::unhealthy), count(Verdict::unknown));
   if (unread > 0) text += fmt::format("; {} could not be read or judged", unread);
   return fmt::format("{}\n", text);
 }
@@ -155,10 +155,6 @@ std::vector<FleetCause> causes_of_fleet(const std::vector<FleetNode>& nodes) {
   return all;
 }
 
-std::string counted_nodes(std::size_t count) {
-  return fmt::format("{} node{}", count, count == 1 ? "" : "s");
-}
-
 // "n[0021-0022] gpu3; n0023 gpu5", or only the nodes if there are too many devices.
 std::string places_of(const FleetCause& cause, std::size_t width) {
   constexpr std::size_t kMax = 48;
@@ -177,8 +173,8 @@ std::string causes_table(const std::vector<FleetNode>& nodes, std::size_t width)
   for (std::size_t i = 0; i < all.size() && i < kMaxCauses; ++i) {
     const auto& cause = all[i];
     text += fmt::format("{:7}  {}\n{:9}{}: {}\n", to_string(cause.outcome),
-                        wrapped(cause.what, kIndent, width), "", counted_nodes(cause.nodes.size()),
-                        places_of(cause, width));
+                        wrapped(cause.what, kIndent, width), "",
+                        counted(cause.nodes.size(), "node"), places_of(cause, width));
   }
   if (all.size() > kMaxCauses) {
     text += fmt::format("{:9}and {} more causes\n", "", all.size() - kMaxCauses);
@@ -221,11 +217,11 @@ std::string odd_table(const std::vector<FleetNode>& nodes, std::size_t width) {
   std::string text;
   for (std::size_t i = 0; i < odd.size() && i < kMaxOdd; ++i) {
     const auto& each = odd[i];
-    const auto line = fmt::format(
-        "{} {}, most have {}: {}", each.fact, each.value, each.usual,
-        each.nodes.size() == 1
-            ? printable(each.nodes.front(), 60)
-            : fmt::format("{}: {}", counted_nodes(each.nodes.size()), some_of(each.nodes, width)));
+    const auto line = fmt::format("{} {}, most have {}: {}", each.fact, each.value, each.usual,
+                                  each.nodes.size() == 1
+                                      ? printable(each.nodes.front(), 60)
+                                      : fmt::format("{}: {}", counted(each.nodes.size(), "node"),
+                                                    some_of(each.nodes, width)));
     text += fmt::format("odd      {}\n", wrapped(line, kIndent, width));
   }
   if (odd.size() > kMaxOdd) text += fmt::format("{:9}and {} more\n", "", odd.size() - kMaxOdd);

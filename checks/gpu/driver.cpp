@@ -321,7 +321,7 @@ std::optional<Finding> judge_recovery_action_of(const Snapshot& snapshot, const 
 Findings judge_recovery_action(const Snapshot& snapshot, const Profile& /*profile*/) {
   return gpu::each(
       snapshot, [&](const Gpu& gpu) { return judge_recovery_action_of(snapshot, gpu); },
-      "that need no recovery");
+      "not in need of recovery");
 }
 
 }  // namespace

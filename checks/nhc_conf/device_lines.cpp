@@ -22,8 +22,6 @@
 namespace muster::nhc {
 namespace {
 
-using checks::counted;
-
 // Returns nothing if it depends on an unknown fact.
 std::optional<bool> is_up(const IbPort& port, std::optional<double> rate) {
   if (!port.state || !port.physical_state || (rate && !port.rate_gbps)) return std::nullopt;

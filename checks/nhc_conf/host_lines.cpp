@@ -17,7 +17,6 @@ namespace muster::nhc {
 namespace {
 
 using checks::count_value;
-using checks::counted;
 using checks::kNode;
 
 enum class Unit { bytes, inodes };

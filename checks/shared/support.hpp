@@ -132,11 +132,6 @@ inline void drop_passes(Findings& findings) {
   return static_cast<std::int64_t>(std::min(count, kMax));
 }
 
-// "1 socket", "2 sockets".
-[[nodiscard]] inline std::string counted(std::uint64_t count, std::string_view noun) {
-  return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
-}
-
 // "1870.2 GiB", the unit of profiles.
 [[nodiscard]] inline std::string in_gib(double bytes) {
   return fmt::format("{:.1f} GiB", bytes / (1024.0 * 1024.0 * 1024.0));

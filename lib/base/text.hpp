@@ -44,6 +44,9 @@ namespace muster {
 // text is cut with "…" at a character boundary.
 [[nodiscard]] std::string printable(std::string_view text, std::size_t max_length = 400);
 
+// "1 node", "2 nodes".
+[[nodiscard]] std::string counted(std::uint64_t count, std::string_view noun);
+
 // The approximate width on a terminal: characters, not bytes.
 [[nodiscard]] std::size_t text_width(std::string_view text);
 

@@ -55,7 +55,7 @@ std::string judged_of_selected(const Report& report) {
     judged = std::ranges::count_if(
         report.checks, [](const CheckResult& check) { return is_judged(check.outcome); });
   }
-  return fmt::format("{} of {} check{}", judged, selected, selected == 1 ? "" : "s");
+  return fmt::format("{} of {}", judged, counted(static_cast<std::uint64_t>(selected), "check"));
 }
 
 // A warning does not explain an unknown verdict.
@@ -142,7 +142,7 @@ std::size_t count_findings(const Report& report, Outcome outcome) {
 }
 
 std::string number_of_checks(const Report& report) {
-  return fmt::format("{} check{}", report.checks.size(), report.checks.size() == 1 ? "" : "s");
+  return counted(report.checks.size(), "check");
 }
 
 std::string count_by_outcome(const Report& report) {

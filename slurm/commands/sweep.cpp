@@ -206,9 +206,10 @@ class Sweep {
         overdue += standing.overdue ? 1 : 0;
         ++trusted[standing.trust];
       }
-      print(fmt::format("{}: {} nodes, {} of them not swept within {}; {} suspect, {} confirmed\n",
-                        kind, nodes, overdue, to_string(rules_.sweep.every),
-                        trusted[slurm::Trust::suspect], trusted[slurm::Trust::confirmed]));
+      print(fmt::format("{}: {}, {} of them not swept within {}; {} suspect, {} confirmed\n", kind,
+                        counted(static_cast<std::uint64_t>(nodes), "node"), overdue,
+                        to_string(rules_.sweep.every), trusted[slurm::Trust::suspect],
+                        trusted[slurm::Trust::confirmed]));
       if (nodes > 1 && trusted[slurm::Trust::suspect] == nodes) {
         print(fmt::format("{}: all nodes fail: look at the limit and at what they share\n", kind));
       }

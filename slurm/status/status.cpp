@@ -303,11 +303,11 @@ std::string to_text(const ClusterStatus& status, const Rules& rules) {
   const auto asleep =
       status.asleep == 0 ? "" : fmt::format(" ({} of them powered down)", status.asleep);
   std::string out = paragraph(
-      fmt::format("{} nodes: {} in service{}, {} drained by muster, {} by others, {} new, "
+      fmt::format("{}: {} in service{}, {} drained by muster, {} by others, {} new, "
                   "{} down, {} in maintenance or booting",
-                  status.nodes, status.in_service, asleep, status.drained.size(),
-                  status.drained_by_others, status.kept_out.size(), status.down,
-                  status.unavailable),
+                  counted(static_cast<std::uint64_t>(status.nodes), "node"), status.in_service,
+                  asleep, status.drained.size(), status.drained_by_others, status.kept_out.size(),
+                  status.down, status.unavailable),
       0);
   if (status.hidden > 0) {
     out += paragraph(fmt::format("{} more nodes are powered down and not listed by Slurm, drained "

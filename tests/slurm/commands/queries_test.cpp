@@ -134,7 +134,7 @@ TEST_F(StatusCommandTest, NamesTheStoppedCheckOfAThousandNodes) {
 TEST_F(StatusCommandTest, AsksSlurmOnce) {
   slurm_.program("sinfo", "echo asked >>\"$D/asked\"; fake_sinfo \"$@\" <\"$D/node\"");
   EXPECT_EQ(status(), 0);
-  EXPECT_THAT(caller_.out(), HasSubstr("1 nodes: 1 in service"));
+  EXPECT_THAT(caller_.out(), HasSubstr("1 node: 1 in service"));
   EXPECT_EQ(content("asked"), "asked\n");
 }
 
