@@ -245,9 +245,17 @@ class SoakTest {
       const double last = series.add(each.load.gpu().name(), at_the_end).value;
       series.iterations = std::ssize(each.rates);
       const double first = rate_between(each, 0, std::min(kBeginningSeconds, each.seconds / 2));
-      if (last < kHeldBack * first) result_.findings.push_back(slowed_down(each, first, last));
+      result_.findings.push_back(last < kHeldBack * first ? slowed_down(each, first, last)
+                                                          : kept_up(each, first, last));
     }
     result_.add(std::move(series));
+  }
+
+  [[nodiscard]] static Finding kept_up(const SoakedGpu& each, double first, double last) {
+    return make_finding("", each.load.gpu().name(), Outcome::pass,
+                        fmt::format("kept its speed for {:.0f} s of work: {:.3g} TFLOPS at the "
+                                    "beginning, {:.3g} at the end",
+                                    each.seconds, first, last));
   }
 
   [[nodiscard]] static Finding slowed_down(const SoakedGpu& each, double first, double last) {
