@@ -172,17 +172,17 @@ TEST(NamesTest, AMisspelledProbeIsNamedWithTheNearest) {
 
 }  // namespace names
 
-// The recorded nodes that the quickstart and the micro-benchmarks judge still mean what they meant.
-namespace recorded_nodes {
+// The saved nodes, simulated and recorded, still mean what they meant.
+namespace saved_nodes {
 
-Report report_on(std::string_view name) {
+Report report_on(std::string_view name, const std::string& profile_name = "nd96isr_h100_v5") {
   const std::string source = MUSTER_SOURCE_DIR;
   std::ostringstream text;
-  text << std::ifstream(fmt::format("{}/tests/nodes/simulated/{}.json", source, name)).rdbuf();
+  text << std::ifstream(fmt::format("{}/tests/nodes/{}.json", source, name)).rdbuf();
   const auto snapshot = parse_snapshot(text.str());
   EXPECT_TRUE(snapshot) << snapshot.error().message;
   const auto profile =
-      load_profile({.shipped = fmt::format("{}/configs/profiles", source)}, "nd96isr_h100_v5");
+      load_profile({.shipped = fmt::format("{}/configs/profiles", source)}, profile_name);
   EXPECT_TRUE(profile) << profile.error().message;
   return snapshot && profile ? judge(*snapshot, *profile, {}) : Report{};
 }
@@ -198,15 +198,15 @@ std::vector<std::string> faults(const Report& report) {
   return found;
 }
 
-TEST(RecordedNodesTest, TheHealthyOneHasNoFaultAndIsUnknownForWantOfItsGpus) {
-  const Report report = report_on("nd96isr_h100_v5");
+TEST(SimulatedNodesTest, TheHealthyOneHasNoFaultAndIsUnknownWithoutItsGpus) {
+  const Report report = report_on("simulated/nd96isr_h100_v5");
   EXPECT_EQ(report.verdict, Verdict::unknown);
   EXPECT_THAT(faults(report), IsEmpty());
   EXPECT_THAT(report.coverage.not_observed, ElementsAre(Field(&NotObserved::what, "GPUs")));
 }
 
-TEST(RecordedNodesTest, TheSickOneHasItsFourFaultsAndNoOther) {
-  const Report report = report_on("nd96isr_h100_v5_sick");
+TEST(SimulatedNodesTest, TheSickOneHasItsFourFaultsAndNoOther) {
+  const Report report = report_on("simulated/nd96isr_h100_v5_sick");
   EXPECT_EQ(report.verdict, Verdict::unhealthy);
   EXPECT_THAT(
       faults(report),
@@ -214,7 +214,28 @@ TEST(RecordedNodesTest, TheSickOneHasItsFourFaultsAndNoOther) {
                   "fail pci.devices 0003:00:00.0", "fail ib.rate mlx5_ib5"));
 }
 
-}  // namespace recorded_nodes
+// Two machines that were healthy but for a clock that nothing synchronised. Recorded on real GPUs;
+// names, serials, UUIDs and what else belongs to one machine were replaced.
+TEST(RecordedNodesTest, AreHealthyButForTheirClock) {
+  for (const auto* name : {"recorded/h100_sxm_vm", "recorded/h200_sxm_vm"}) {
+    const Report report = report_on(name, "generic");
+    EXPECT_EQ(report.verdict, Verdict::healthy) << name;
+    EXPECT_THAT(faults(report), ElementsAre("warn host.clock clock")) << name;
+    EXPECT_THAT(report.coverage.not_observed, IsEmpty()) << name;
+  }
+}
+
+// The GPU of an ND H100 v5 as its profile expects it, on a machine that is none otherwise.
+TEST(RecordedNodesTest, TheH100HasTheFirmwareModesAndLimitsOfItsProfile) {
+  const Report report = report_on("recorded/h100_sxm_vm", "nd96isr_h100_v5");
+  for (const auto& finding : report.findings) {
+    if (!finding.check.starts_with("gpu.") || finding.check == "gpu.nvlink_state") continue;
+    EXPECT_TRUE(finding.outcome == Outcome::pass || finding.outcome == Outcome::skip)
+        << finding.check << ": " << finding.message;
+  }
+}
+
+}  // namespace saved_nodes
 
 }  // namespace
 }  // namespace muster::catalogue_test

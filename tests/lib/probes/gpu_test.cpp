@@ -8,9 +8,12 @@
 
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <string>
 #include <string_view>
 
+#include "lib/node/snapshot.hpp"
 #include "lib/probes/attributes.hpp"
 #include "lib/probes/gpu/caller.hpp"
 #include "lib/probes/gpu/library.hpp"
@@ -159,6 +162,19 @@ TEST_F(NvmlTest, ReadsEveryFact) {
   const auto section = probe();
   ASSERT_EQ(section.status, Status::ok) << section.reason;
   EXPECT_EQ(*section, scenario_.nvml);
+}
+
+// The fake answers what a real driver answered, so the probe finds the recorded facts again.
+TEST_F(NvmlTest, FindsRecordedGpusAgain) {
+  for (const auto* name : {"h100_sxm_vm", "h200_sxm_vm"}) {
+    std::ifstream file(fmt::format("{}/tests/nodes/recorded/{}.json", MUSTER_SOURCE_DIR, name));
+    const auto snapshot = parse_snapshot(std::string(std::istreambuf_iterator<char>(file), {}));
+    ASSERT_TRUE(snapshot) << snapshot.error().message;
+    scenario_.nvml.gpus = snapshot->nvml->gpus;
+    const auto section = probe();
+    ASSERT_EQ(section.status, Status::ok) << section.reason;
+    EXPECT_EQ(section->gpus, snapshot->nvml->gpus) << name;
+  }
 }
 
 TEST_F(NvmlTest, UnsupportedFactsAreAbsentAndNotZero) {
