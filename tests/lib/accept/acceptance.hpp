@@ -113,4 +113,22 @@ class Acceptance {
   }
 };
 
+inline const Cause kMissing = cause("gpu.count", "node", Evidence::hard);
+inline const Cause kSlow = cause("bench.gemm", "gpu3", Evidence::slow);
+inline const Cause kXid = cause("gpu.xid", "gpu1", Evidence::event, Charge::open);
+
+// The number of attempts of a node at a stage.
+inline std::int64_t count_of(const Acceptance& run, const std::string& node, Stage stage) {
+  return std::ranges::count_if(run.results.attempts, [&](const Attempt& attempt) {
+    return attempt.node == node && attempt.stage == stage;
+  });
+}
+
+// The number of attempts of `stage` that the node took part in.
+inline std::int64_t groups_of(const Acceptance& run, const std::string& node, Stage stage) {
+  return std::ranges::count_if(run.results.groups, [&](const GroupAttempt& group) {
+    return group.stage == stage && std::ranges::count(group.nodes, node) > 0;
+  });
+}
+
 }  // namespace muster::accept
