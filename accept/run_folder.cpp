@@ -144,7 +144,7 @@ std::optional<AttemptName> parse_name(std::string_view name) {
   return AttemptName{*stage, *number, started};
 }
 
-// Sorted; empty if there is no such folder.
+// The names in a folder, in order. A folder that does not exist has none.
 Result<std::vector<std::string>> names_in(const fs::path& folder) {
   auto names = host().list(folder.string());
   if (!names && names.error().missing) return std::vector<std::string>();

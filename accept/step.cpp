@@ -128,8 +128,8 @@ class StepRunner {
         TRY(add_bench({"node", fmt::format("--level={}", request_.level), budget()}, answer));
         break;
       case Stage::soak: {
-        constexpr std::int64_t kAroundSoak =
-            20;  // muster-bench keeps this much to prepare and verify
+        // muster-bench keeps this much of the budget to prepare and to verify.
+        constexpr std::int64_t kAroundSoak = 20;
         TRY(add_bench({"node", "--only=gpu.soak",
                        fmt::format("--budget={} s", request_.slice_s + kAroundSoak)},
                       answer));

@@ -269,7 +269,7 @@ class SoakTest {
   }
 
   const TestInput& input_;
-  Clock::time_point end_;  // whatever the GPUs' own clocks say
+  Clock::time_point end_;  // of the soak by the host's clock, set-up included
   TestResult& result_;
   Result<cublas::Library> library_;
   KnownProduct known_ = make_known_product(4);
