@@ -18,6 +18,7 @@ lib/command  : lib/base lib/process lib/report
 lib/kubernetes : lib/base lib/process lib/report
 lib/accept   : lib/base lib/hosts lib/report lib/statistics
 accept       : lib/base lib/process lib/hosts lib/node lib/command lib/profile lib/report lib/accept bench/model bench/locate
+fleet        : lib/base lib/report
 slurm/rules  : lib/base
 slurm/cluster : lib/base lib/process lib/hosts slurm/rules
 slurm/policy : lib/base lib/report slurm/rules slurm/cluster
@@ -94,7 +95,7 @@ while IFS=: read -r file _ include; do
   [[ $target == "$folder" || ${allowed[$folder]:-} == *" $target "* ]] && continue
   echo "layering: $file includes $target: $include"
   status=1
-done < <(grep -rnE '^#include "' lib checks bench slurm accept --include='*.cpp' --include='*.hpp')
+done < <(grep -rnE '^#include "' lib checks bench slurm accept fleet --include='*.cpp' --include='*.hpp')
 
 # A permission that no include uses could hide a step backwards.
 for folder in "${!allowed[@]}"; do
@@ -108,7 +109,7 @@ done
 # Headers and paths that only one folder may mention.
 confined() {
   local what=$1 where=$2 hits
-  hits=$(grep -rnE "$what" lib checks bench slurm accept --include='*.cpp' --include='*.hpp' |
+  hits=$(grep -rnE "$what" lib checks bench slurm accept fleet --include='*.cpp' --include='*.hpp' |
     grep -vE "^$where" || true)
   [[ -z $hits ]] && return
   echo "layering: only $where may mention $what:"
@@ -122,6 +123,7 @@ confined '#include <pugixml' 'lib/probes/environment\.cpp'
 confined '#include <simdjson' 'lib/base/json_read\.cpp'
 confined '#include <kainjow/' 'lib/report/formats/page\.cpp'
 confined '#include <boost/' 'lib/accept/terms\.cpp'
+confined '#include <sqlite3' 'fleet/sqlite\.cpp'
 confined '#include <CLI/' 'lib/command/'
 confined '#include <openssl/ssl' 'lib/kubernetes/'
 

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fleet/store.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <string>
+#include <system_error>
+
+#include "lib/base/clock.hpp"
+#include "lib/base/host_name.hpp"
+#include "lib/base/text.hpp"
+
+namespace muster::fleet {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::int64_t kApplication = 0x6d757374;  // "must"
+constexpr unsigned kFileMode = 0644;
+
+// The same locks as those of an acceptance: released by the kernel if the process dies.
+OrFailure<Descriptor> lock(const fs::path& store) {
+  const auto file = fmt::format("{}.lock", store.string());
+  Descriptor lock(::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, kFileMode));
+  if (!lock.is_open()) return undecided(os_error("write", printable(file), errno).value());
+  if (::flock(lock.get(), LOCK_EX | LOCK_NB) != 0) {
+    if (errno != EWOULDBLOCK) return undecided(os_error("lock", printable(file), errno).value());
+    constexpr std::size_t kLongest = 400;
+    std::string holder;
+    static_cast<void>(read_all(lock.get(), holder, kLongest));
+    return undecided({.message = fmt::format("{} is being written by {}", printable(store.string()),
+                                             printable(trim(holder)))});
+  }
+  const auto text = fmt::format("process {} of user {} on {}, since {}\n", ::getpid(), ::geteuid(),
+                                host_name(), utc_now());
+  if (::ftruncate(lock.get(), 0) != 0 || write_all(lock.get(), text) != 0) {
+    return undecided(os_error("write", printable(file), errno).value());
+  }
+  return lock;
+}
+
+// Whether the file is a store; false if it is empty.
+OrFailure<bool> check_version(Database& database, const fs::path& file) {
+  const auto read = [&](const char* pragma) { return database.whole(pragma); };
+  const auto application = read("PRAGMA application_id");
+  if (!application) return undecided(application.error());
+  const auto version = read("PRAGMA user_version");
+  if (!version) return undecided(version.error());
+  const auto tables = read("SELECT count(*) FROM sqlite_schema");
+  if (!tables) return undecided(tables.error());
+  if (**tables == 0) return false;
+  const auto name = printable(file.string());
+  if (**application != kApplication) {
+    return bad_configuration({.message = fmt::format("{} is not a fleet store", name)});
+  }
+  if (**version > kStoreVersion) {
+    return bad_configuration(
+        {.message = fmt::format("{}: version {} of the fleet store, expected at most {}; use the "
+                                "muster that wrote it, or import the files into another store",
+                                name, **version, kStoreVersion)});
+  }
+  return true;
+}
+
+Result<void> create_tables(Database& database) {
+  return in_transaction(database, [&] {
+    return database.execute(fmt::format("{}PRAGMA application_id = {};PRAGMA user_version = {};",
+                                        kSchema, kApplication, kStoreVersion));
+  });
+}
+
+}  // namespace
+
+OrFailure<Store> Store::open_to_write(const fs::path& file) {
+  TRY_ASSIGN(auto locked, lock(file));
+  auto database = Database::open(file.string(), Database::Mode::create);
+  if (!database) return undecided(database.error());
+  TRY_ASSIGN(const bool is_store, check_version(*database, file));
+  const auto settings = database->execute(
+      "PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA cache_size = -262144;"
+      "PRAGMA temp_store = MEMORY; PRAGMA foreign_keys = OFF;");
+  if (!settings) return undecided(settings.error());
+  if (!is_store) {
+    const auto created = create_tables(*database);
+    if (!created) return undecided(created.error());
+  }
+  return Store(*std::move(database), std::move(locked));
+}
+
+OrFailure<Store> Store::open_to_read(const fs::path& file) {
+  std::error_code failure;
+  if (!fs::exists(file, failure)) {
+    return bad_configuration(
+        {.message = fmt::format("{}: no fleet store; make one with muster fleet add",
+                                printable(file.string()))});
+  }
+  auto database = Database::open(file.string(), Database::Mode::read);
+  if (!database) return undecided(database.error());
+  TRY_ASSIGN(const bool is_store, check_version(*database, file));
+  if (!is_store) {
+    return bad_configuration(
+        {.message = fmt::format("{} is not a fleet store", printable(file.string()))});
+  }
+  return Store(*std::move(database), Descriptor());
+}
+
+}  // namespace muster::fleet

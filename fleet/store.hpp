@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+// The file of the fleet store: one process writes it, any number read it. schema.sql describes it.
+#pragma once
+
+#include <filesystem>
+#include <string_view>
+#include <utility>
+
+#include "fleet/sqlite.hpp"
+#include "lib/base/descriptor.hpp"
+#include "lib/report/report.hpp"
+
+namespace muster::fleet {
+
+template <class T>
+using OrFailure = tl::expected<T, Failure>;
+
+inline constexpr int kStoreVersion = 1;
+
+extern const std::string_view kSchema;
+
+class Store {
+ public:
+  // Makes the store if there is none, and locks it until the end. If another process writes it,
+  // the error names that process.
+  [[nodiscard]] static OrFailure<Store> open_to_write(const std::filesystem::path& file);
+  [[nodiscard]] static OrFailure<Store> open_to_read(const std::filesystem::path& file);
+
+  [[nodiscard]] Database& database() { return database_; }
+
+ private:
+  Store(Database database, Descriptor lock)
+      : lock_(std::move(lock)), database_(std::move(database)) {}
+
+  Descriptor lock_;  // released last
+  Database database_;
+};
+
+// Calls `work` within a transaction, which an error rolls back.
+template <class Work>
+[[nodiscard]] Result<void> in_transaction(Database& database, const Work& work) {
+  TRY(database.execute("BEGIN IMMEDIATE"));
+  auto done = work();
+  if (done) done = database.execute("COMMIT");
+  if (!done) static_cast<void>(database.execute("ROLLBACK"));
+  return done;
+}
+
+}  // namespace muster::fleet
