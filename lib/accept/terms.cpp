@@ -4,9 +4,10 @@
 #include <fmt/format.h>
 
 #include <array>
-#include <boost/math/special_functions/gamma.hpp>
 #include <cmath>
 #include <string_view>
+
+#include "lib/statistics/rates.hpp"
 
 namespace muster::accept {
 namespace {
@@ -23,14 +24,6 @@ double node_days_for(const Terms& terms, std::int64_t failures) {
 std::string_view plural(std::int64_t count) { return count == 1 ? "" : "s"; }
 
 }  // namespace
-
-double highest_mean(std::int64_t failures, double confidence) {
-  return boost::math::gamma_p_inv(static_cast<double>(failures + 1), confidence);
-}
-
-double share_of_at_most(std::int64_t failures, double expected) {
-  return failures < 0 ? 0 : boost::math::gamma_q(static_cast<double>(failures + 1), expected);
-}
 
 SoakNeed soak_need(const Terms& terms) {
   const auto need_of = [&](std::int64_t failures) {

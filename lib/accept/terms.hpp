@@ -13,13 +13,6 @@
 
 namespace muster::accept {
 
-// The mean number of failures that `failures` or fewer contradict with this confidence: half a
-// quantile of chi-square.
-[[nodiscard]] double highest_mean(std::int64_t failures, double confidence);
-
-// The probability of at most so many failures if this many are expected.
-[[nodiscard]] double share_of_at_most(std::int64_t failures, double expected);
-
 // The shortest load under which both parties have at most the risk of the terms.
 struct SoakNeed {
   double node_days = 0;

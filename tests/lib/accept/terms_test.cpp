@@ -14,25 +14,6 @@ using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-// Half of the quantiles of chi-square with 2 (failures + 1) degrees of freedom, as printed tables
-// have them.
-TEST(TermsTest, AgreesWithTabulatedChiSquare) {
-  struct Row {
-    std::int64_t failures;
-    double at_90, at_95, at_99;  // of chi-square with 2, 4, 6, ... degrees of freedom
-  };
-
-  for (const auto& [failures, at_90, at_95, at_99] :
-       std::array{Row{0, 4.605, 5.991, 9.210}, Row{1, 7.779, 9.488, 13.277},
-                  Row{2, 10.645, 12.592, 16.812}, Row{3, 13.362, 15.507, 20.090},
-                  Row{4, 15.987, 18.307, 23.209}, Row{9, 28.412, 31.410, 37.566},
-                  Row{14, 40.256, 43.773, 50.892}}) {
-    EXPECT_NEAR(2 * highest_mean(failures, 0.90), at_90, 0.0006) << failures;
-    EXPECT_NEAR(2 * highest_mean(failures, 0.95), at_95, 0.0006) << failures;
-    EXPECT_NEAR(2 * highest_mean(failures, 0.99), at_99, 0.0006) << failures;
-  }
-}
-
 TEST(TermsTest, FindsTheShortestLoadForBothRisks) {
   struct Row {
     double times, risk;
