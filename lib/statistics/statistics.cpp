@@ -141,9 +141,12 @@ Spread spread_of(const std::vector<double>& values) {
 Spread one_sided_spread_of(std::vector<double> values, Side faults) {
   std::ranges::sort(values);
   const double center = mean_of_shortest_half(values);
+  // Equal values are in the center, but for rounding, and their scatter is 0.
+  const double rounding = 1e-9 * std::abs(center);
   std::vector<double> healthy;
   for (const double value : values) {
-    if (faults == Side::below ? value > center : value < center) healthy.push_back(value);
+    const double better = faults == Side::below ? value - center : center - value;
+    if (better > -rounding) healthy.push_back(value);
   }
   return make_spread(values.size(), center, healthy.empty() ? 0 : deviation_of(healthy, center));
 }

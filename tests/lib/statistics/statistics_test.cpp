@@ -121,6 +121,12 @@ TEST(Spread, OneSidedIgnoresTheSideOfTheFaults) {
   EXPECT_NEAR(mirrored.deviation, 1.4826, 1e-9);
 }
 
+TEST(Spread, OneSidedOfEqualValuesIgnoresOneThatIsBetter) {
+  std::vector<double> values(10, 1450.3);
+  values.push_back(1900);
+  EXPECT_NEAR(one_sided_spread_of(values).deviation, 0.005 * 1450.3, 1e-6);
+}
+
 TEST(Outlier, IsFurtherThanTheDeviationsAndTheShare) {
   EXPECT_TRUE(is_outlier(50, {100, 101, 50, 99}, {.share = 0.03}));
   EXPECT_FALSE(is_outlier(98, {100, 101, 98, 99}, {.share = 0.03}));
