@@ -17,6 +17,7 @@ lib/probes   : lib/base lib/process lib/node lib/state
 lib/command  : lib/base lib/process lib/report
 lib/kubernetes : lib/base lib/process lib/report
 lib/accept   : lib/base lib/hosts lib/report lib/statistics
+lib/fleet    : lib/base lib/statistics
 accept       : lib/base lib/process lib/hosts lib/node lib/command lib/profile lib/report lib/accept bench/model bench/locate
 fleet        : lib/base lib/report
 slurm/rules  : lib/base
@@ -30,7 +31,7 @@ slurm/tell   : lib/base lib/process slurm/rules slurm/cluster slurm/history
 slurm/commands : lib/base lib/process lib/hosts lib/report lib/command lib/profile slurm/rules slurm/cluster slurm/policy slurm/history slurm/drains slurm/sweeps slurm/tell slurm/status
 checks/nhc_conf : lib/base lib/node lib/profile lib/report checks checks/shared lib/hosts
 checks/make_profile : lib/base lib/node lib/profile checks/shared
-checks/app   : accept lib/base lib/process lib/command lib/kubernetes lib/node lib/profile lib/report lib/state lib/probes checks checks/nhc_conf checks/make_profile slurm/commands lib/hosts
+checks/app   : accept lib/base lib/process lib/command lib/fleet lib/kubernetes lib/node lib/profile lib/report lib/state lib/probes checks checks/nhc_conf checks/make_profile slurm/commands lib/hosts
 checks       : lib/base lib/node lib/profile lib/report
 checks/shared : lib/base lib/node lib/profile lib/state checks
 checks/xid   : lib/base lib/node lib/profile checks/shared

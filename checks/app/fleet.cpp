@@ -12,6 +12,7 @@
 #include "checks/folding.hpp"
 #include "lib/base/text.hpp"
 #include "lib/command/options.hpp"
+#include "lib/fleet/odd.hpp"
 #include "lib/hosts/hostlist.hpp"
 #include "lib/report/summary.hpp"
 
@@ -23,6 +24,11 @@ constexpr std::size_t kMaxOdd = 12;
 constexpr std::size_t kIndent = 9;
 
 using Names = std::vector<std::string>;
+
+// Nothing is left out unless the text is for a terminal.
+std::size_t shown_of(std::size_t count, std::size_t most, std::size_t width) {
+  return width == 0 ? count : std::min(count, most);
+}
 
 // The distinct values of each fact of a node and its devices.
 class FactValues {
@@ -169,53 +175,32 @@ std::string places_of(const FleetCause& cause, std::size_t width) {
 
 std::string causes_table(const std::vector<FleetNode>& nodes, std::size_t width) {
   const auto all = causes_of_fleet(nodes);
+  const auto shown = shown_of(all.size(), kMaxCauses, width);
   std::string text;
-  for (std::size_t i = 0; i < all.size() && i < kMaxCauses; ++i) {
+  for (std::size_t i = 0; i < shown; ++i) {
     const auto& cause = all[i];
     text += fmt::format("{:7}  {}\n{:9}{}: {}\n", to_string(cause.outcome),
                         wrapped(cause.what, kIndent, width), "",
                         counted(cause.nodes.size(), "node"), places_of(cause, width));
   }
-  if (all.size() > kMaxCauses) {
-    text += fmt::format("{:9}and {} more causes\n", "", all.size() - kMaxCauses);
+  if (all.size() > shown) {
+    text += fmt::format("{:9}and {} more causes\n", "", all.size() - shown);
   }
   return text;
 }
 
-struct OddValue {
-  std::string fact, usual, value;
-  Names nodes;
-};
-
-// The nodes of a profile whose value differs from the one of the majority.
-std::vector<OddValue> odd_values(const std::vector<FleetNode>& nodes) {
+std::vector<fleet::OddFact> odd_facts(const std::vector<FleetNode>& nodes) {
   constexpr std::size_t kFewest = 3;  // of two nodes, neither is odd
-  using Key = std::pair<std::string, std::string>;
-  std::map<Key, std::map<std::string, Names>> by_fact;
-  for (const auto& node : nodes) {
-    for (const auto& [fact, value] : node.facts) {
-      by_fact[{node.profile, fact}][value].push_back(node.name);
-    }
-  }
-  std::vector<OddValue> odd;
-  for (const auto& [key, values] : by_fact) {
-    std::size_t all = 0;
-    for (const auto& [value, names] : values) all += names.size();
-    const auto most =
-        std::ranges::max_element(values, {}, [](const auto& each) { return each.second.size(); });
-    if (all < kFewest || most->second.size() * 2 <= all) continue;
-    for (const auto& [value, names] : values) {
-      if (value != most->first) odd.push_back({key.second, most->first, value, names});
-    }
-  }
-  std::ranges::stable_sort(odd, {}, [](const OddValue& each) { return each.nodes.size(); });
-  return odd;
+  std::vector<fleet::NodeFacts> compared;
+  for (const auto& node : nodes) compared.push_back({node.name, node.profile, node.facts});
+  return fleet::find_odd_facts(compared, kFewest);
 }
 
 std::string odd_table(const std::vector<FleetNode>& nodes, std::size_t width) {
-  const auto odd = odd_values(nodes);
+  const auto odd = odd_facts(nodes);
+  const auto shown = shown_of(odd.size(), kMaxOdd, width);
   std::string text;
-  for (std::size_t i = 0; i < odd.size() && i < kMaxOdd; ++i) {
+  for (std::size_t i = 0; i < shown; ++i) {
     const auto& each = odd[i];
     const auto line = fmt::format("{} {}, most have {}: {}", each.fact, each.value, each.usual,
                                   each.nodes.size() == 1
@@ -224,7 +209,7 @@ std::string odd_table(const std::vector<FleetNode>& nodes, std::size_t width) {
                                                     some_of(each.nodes, width)));
     text += fmt::format("odd      {}\n", wrapped(line, kIndent, width));
   }
-  if (odd.size() > kMaxOdd) text += fmt::format("{:9}and {} more\n", "", odd.size() - kMaxOdd);
+  if (odd.size() > shown) text += fmt::format("{:9}and {} more\n", "", odd.size() - shown);
   return text;
 }
 

@@ -39,8 +39,8 @@ struct FleetNode {
 // causes. Two snapshots stay two nodes, even of one name.
 [[nodiscard]] std::vector<FleetNode> merge_nodes(const std::vector<FleetNode>& nodes);
 
-// Returns a table of at most about forty lines, wrapped at `width`; 0 for unlimited. `unread`: the
-// number of files that could not be read or judged.
+// Returns a table of at most about forty lines, wrapped at `width`; complete for 0, which is not a
+// terminal. `unread`: the number of files that could not be read or judged.
 [[nodiscard]] std::string fleet_table(const std::vector<FleetNode>& nodes, std::size_t unread,
                                       std::size_t width);
 

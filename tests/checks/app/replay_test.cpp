@@ -315,6 +315,9 @@ TEST(FleetTest, AThousandNodesTakeFortyLinesOfEightyColumns) {
   }
   const auto table = fleet_table(nodes, 0, 80);
   EXPECT_LE(std::ranges::count(table, '\n'), 40) << table;
+  EXPECT_THAT(table, HasSubstr("and 30 more causes\n"));
+  const auto piped = fleet_table(nodes, 0, 0);
+  EXPECT_EQ(std::ranges::count(piped, '\n'), 1 + 2 * 40 + 20);
   for (const auto line : split_lines(table)) EXPECT_LE(line.size(), 80U) << line;
 }
 
