@@ -120,12 +120,26 @@ class Driver {
     if (ended.answer) {
       judge_attempt(attempt, *ended.answer, folder_.order().nodes.at(start.node));
       identities_.compare(start.node, *ended.answer, attempt);
+      if (attempt.stage == Stage::after) TRY(compare_with_node_stage(attempt, *ended.answer));
     } else {
       attempt.end = ended.lost ? AttemptEnd::lost : AttemptEnd::interrupted;
       attempt.why = ended.why;
     }
     TRY(folder_.end(attempt, ended.answer));
     hooks_.ended(line_of(attempt.node, attempt.stage, attempt.end, attempt.why, attempt.causes));
+    return {};
+  }
+
+  // The newest tests before the soak that passed.
+  [[nodiscard]] Result<void> compare_with_node_stage(Attempt& attempt, const StepAnswer& answer) {
+    const auto& all = folder_.results().attempts;
+    const auto before = std::find_if(all.rbegin(), all.rend(), [&](const Attempt& each) {
+      return each.stage == Stage::node && each.node == attempt.node &&
+             (each.end == AttemptEnd::pass || each.end == AttemptEnd::warn);
+    });
+    if (before == all.rend()) return {};
+    TRY_ASSIGN(const auto known, folder_.answer(*before));
+    if (known) compare_speed(attempt, *known, answer);
     return {};
   }
 

@@ -7,11 +7,13 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <chrono>
 #include <cstdlib>
 #include <random>
 #include <system_error>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -151,6 +153,52 @@ Result<std::vector<std::string>> names_in(const fs::path& folder) {
   return names;
 }
 
+}  // namespace
+
+// A file of an attempt, and the attempt if the file is its result.
+template <class A>
+struct AttemptFile {
+  AttemptName name;
+  Result<A> result;
+};
+
+template <class A>
+using AttemptFiles = Result<std::vector<AttemptFile<A>>>;
+
+namespace {
+
+// Results come before the .started files, in the order of their names.
+template <class A>
+AttemptFiles<A> read_attempt_files(const fs::path& folder) {
+  TRY_ASSIGN(const auto names, names_in(folder));
+  std::vector<AttemptFile<A>> files;
+  for (const auto& name : names) {
+    const auto parsed = parse_name(name);
+    if (!parsed) continue;
+    files.push_back({*parsed, parsed->started ? A{} : read_result<A>(folder / name)});
+  }
+  return files;
+}
+
+// Reads by several threads, since most of the time is that of opening files.
+std::vector<AttemptFiles<Attempt>> read_all_nodes(const fs::path& folder,
+                                                  const std::vector<OrderedNode>& nodes) {
+  constexpr unsigned kMostThreads = 8;
+  std::vector<AttemptFiles<Attempt>> files(nodes.size());
+  std::atomic<std::size_t> next = 0;
+  const auto read = [&] {
+    for (std::size_t i = next++; i < nodes.size(); i = next++) {
+      files[i] = read_attempt_files<Attempt>(folder / nodes[i].name);
+    }
+  };
+  std::vector<std::jthread> others(
+      std::clamp(std::thread::hardware_concurrency(), 1U, kMostThreads) - 1);
+  for (auto& other : others) other = std::jthread(read);
+  read();
+  others.clear();
+  return files;
+}
+
 // RFC 9562: 48 bits of time in milliseconds, then random bits.
 std::string make_uuid() {
   std::random_device random;
@@ -244,10 +292,13 @@ OrFailure<void> RunFolder::lock() {
 }
 
 Result<void> RunFolder::read_results(Use use) {
-  for (const auto& node : order_.nodes) {
-    TRY(read_attempts(fmt::format("nodes/{}", node.name), Attempt{.node = node.name}, use));
+  auto files = read_all_nodes(path_ / "nodes", order_.nodes);
+  for (std::size_t i = 0; i < files.size(); ++i) {
+    TRY(files[i]);
+    TRY(take_attempts(*std::move(files[i]), Attempt{.node = order_.nodes[i].name}, use));
   }
-  TRY(read_attempts("group", GroupAttempt{}, use));
+  TRY_ASSIGN(auto groups, read_attempt_files<GroupAttempt>(path_ / "group"));
+  TRY(take_attempts(std::move(groups), GroupAttempt{}, use));
   return read_decisions();
 }
 
@@ -257,42 +308,38 @@ RunFolder::Key RunFolder::key_of(const A& attempt) {
 }
 
 template <class A>
-Result<void> RunFolder::read_attempts(const std::string& folder, const A& like, Use use) {
-  TRY_ASSIGN(const auto names, names_in(path_ / folder));
-  // Results come before the .started files, in the order of their names.
-  for (const auto& name : names) {
-    const auto parsed = parse_name(name);
-    if (!parsed) continue;
+Result<void> RunFolder::take_attempts(std::vector<AttemptFile<A>> files, const A& like, Use use) {
+  for (auto& [name, result] : files) {
     A named = like;
-    named.stage = parsed->stage;
-    named.number = parsed->number;
-    if (parsed->started && places_.contains(key_of(named))) continue;
-    if (parsed->started) {
-      const auto started = read_file_as<StartedAttempt>(path_ / folder / name);
-      if (started) {
-        named.started = started->at;
-        set_group(named, started->nodes);
-      }
-      remember(named);
-      if (use == Use::read) continue;
-      named.end = AttemptEnd::interrupted;
-      named.ended = named.started;
-      named.why = "the driver ended before the attempt";
-      TRY(end_attempt(named, std::nullopt));
-    } else {
-      TRY_ASSIGN(auto attempt, read_attempt(named, use));
+    named.stage = name.stage;
+    named.number = name.number;
+    if (!name.started) {
+      TRY_ASSIGN(auto attempt, checked_attempt(named, std::move(result), use));
       remember(std::move(attempt));
+      continue;
     }
+    if (places_.contains(key_of(named))) continue;
+    const auto started =
+        read_file_as<StartedAttempt>(path_ / fmt::format("{}{}", name_of(named), kStartedEnd));
+    if (started) {
+      named.started = started->at;
+      set_group(named, started->nodes);
+    }
+    remember(named);
+    if (use == Use::read) continue;
+    named.end = AttemptEnd::interrupted;
+    named.ended = named.started;
+    named.why = "the driver ended before the attempt";
+    TRY(end_attempt(named, std::nullopt));
   }
   return {};
 }
 
 // A damaged result is set aside, and its attempt is interrupted.
 template <class A>
-Result<A> RunFolder::read_attempt(const A& named, Use use) {
+Result<A> RunFolder::checked_attempt(const A& named, Result<A> read, Use use) {
   const auto name = name_of(named);
   const auto file = path_ / fmt::format("{}{}", name, kResultEnd);
-  auto read = read_result<A>(file);
   if (read && key_of(*read) == key_of(named)) return *std::move(read);
   auto damaged = named;
   damaged.end = AttemptEnd::interrupted;

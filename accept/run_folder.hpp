@@ -20,6 +20,7 @@
 #include <string>
 #include <string_view>
 #include <tuple>
+#include <vector>
 
 #include "lib/accept/next.hpp"
 #include "lib/accept/plan.hpp"
@@ -49,6 +50,9 @@ struct StartedAttempt {
   MUSTER_UNLESS_EMPTY(std::string, job, "of Slurm");
   MUSTER_UNLESS_EMPTY(std::vector<std::string>, nodes, "of a group");
 };
+
+template <class A>
+struct AttemptFile;
 
 class RunFolder {
  public:
@@ -96,9 +100,10 @@ class RunFolder {
   [[nodiscard]] OrFailure<void> lock();
   [[nodiscard]] Result<void> read_results(Use use);
   template <class A>
-  [[nodiscard]] Result<void> read_attempts(const std::string& folder, const A& like, Use use);
+  [[nodiscard]] Result<void> take_attempts(std::vector<AttemptFile<A>> files, const A& like,
+                                           Use use);
   template <class A>
-  [[nodiscard]] Result<A> read_attempt(const A& named, Use use);
+  [[nodiscard]] Result<A> checked_attempt(const A& named, Result<A> read, Use use);
   [[nodiscard]] Result<void> read_decisions();
   template <class A>
   [[nodiscard]] Result<void> begin_attempt(const A& attempt, std::int64_t deadline);

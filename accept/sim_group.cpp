@@ -125,6 +125,9 @@ Report SimGroups::search(const std::vector<std::size_t>& nodes, std::uint64_t se
   if (auto together = locate::together_finding(*found, searched, limits)) {
     report.findings.push_back(*std::move(together));
   }
+  if (auto matrix = locate::matrix_of(*found, searched)) {
+    report.matrices.push_back(*std::move(matrix));
+  }
   return report;
 }
 

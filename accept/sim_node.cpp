@@ -230,8 +230,14 @@ std::vector<int> SimNodes::xids_between(std::size_t node, double from_s, double 
   return codes;
 }
 
-double SimNodes::factor_of(std::size_t node, std::string_view check, int device) const {
+double SimNodes::factor_of(std::size_t node, std::string_view check, Stage stage,
+                           int device) const {
   double factor = check == "bench.gemm" || check == kSoak.check ? words_->products : 1;
+  const auto* const tired = words_->fault(node, Kind::tired);
+  if (tired != nullptr && stage == Stage::after && check == "bench.gemm" &&
+      device == std::lround(tired->first)) {
+    factor *= tired->second;
+  }
   for (const auto& fault : words_->cluster.faults) {
     if (fault.first != node) continue;
     const bool same = std::cmp_equal(fault.second, device);
@@ -329,7 +335,7 @@ Report SimNodes::bench_report(std::size_t node, Stage stage, const NodeHistory& 
     for (int i = 0; i < count; ++i) {
       const auto seat = place(node, 1000 + 64 * row + static_cast<std::uint64_t>(i));
       const auto device = device_name(test.devices, one ? kNodeWide : i);
-      const double value = *limits.expected * factor_of(node, test.check, i) *
+      const double value = *limits.expected * factor_of(node, test.check, stage, i) *
                            (1 + noise * (normal_at(seat) + normal_at(seat ^ number)));
       report.findings.push_back(judged(test, device, value, test.judges ? limits : Limits{}));
       report.measurements.push_back(

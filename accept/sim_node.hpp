@@ -48,7 +48,8 @@ class SimNodes {
   void identify(std::size_t node, StepAnswer& answer) const;
   // It has no Unix times: XIDs happen after hours of load.
   [[nodiscard]] std::vector<int> xids_between(std::size_t node, double from_s, double to_s) const;
-  [[nodiscard]] double factor_of(std::size_t node, std::string_view check, int device) const;
+  [[nodiscard]] double factor_of(std::size_t node, std::string_view check, Stage stage,
+                                 int device) const;
   [[nodiscard]] Report check_report(std::size_t node, Stage stage, const NodeHistory& history,
                                     StepAnswer& answer) const;
   [[nodiscard]] Report bench_report(std::size_t node, Stage stage, const NodeHistory& history,

@@ -36,6 +36,7 @@ constexpr std::array kForms{
     FaultForm{"skew", Kind::skew, "NODE:SECONDS",
               "has a clock that is ahead, or behind if below 0"},
     FaultForm{"hot", Kind::hot, "NODE:GPU", "gets too hot under load"},
+    FaultForm{"tired", Kind::tired, "NODE:GPU:FACTOR", "is slower after the soak"},
     FaultForm{"xid", Kind::xid, "NODE:XID:HOURS", "reports it after so many hours under load"},
     FaultForm{"intermittent", Kind::intermittent, "NODE:HOURS",
               "reports an XID once in so many hours under load, on average"},

@@ -24,6 +24,7 @@ enum class FaultKind {
   host,          // another physical host than ordered
   skew,          // seconds by which the node's clock is ahead
   hot,           // GPU, under load
+  tired,         // GPU, factor
   xid,           // code, hours of load
   intermittent,  // hours of load between XIDs, on average
   crash,         // hours of load

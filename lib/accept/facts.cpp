@@ -25,11 +25,6 @@ bool is_worse(const QuantityFact& fact, const QuantityFact& than) {
   return less_is_better(fact.unit) ? fact.value > than.value : fact.value < than.value;
 }
 
-std::string name_of(const Measurement& measurement) {
-  const auto& on = measurement.conditions;
-  return fmt::format("{} {}", on.test.empty() ? on.collective : on.test, measurement.quantity);
-}
-
 // Lines of a kernel log are at most this many, so that an error storm fits.
 constexpr std::size_t kMaxLines = 50;
 
@@ -63,7 +58,7 @@ std::map<std::string, QuantityFact> quantities_of(const Report& report) {
   std::map<std::string, QuantityFact> worst;
   std::set<std::string> failing;
   for (const auto& each : report.measurements) {
-    QuantityFact fact{.name = name_of(each),
+    QuantityFact fact{.name = quantity_of(each),
                       .unit = each.unit,
                       .device = each.conditions.device,
                       .value = each.value,
@@ -130,6 +125,11 @@ void add_firmware(NodeFacts& facts) {
 }
 
 }  // namespace
+
+std::string quantity_of(const Measurement& measurement) {
+  const auto& on = measurement.conditions;
+  return fmt::format("{} {}", on.test.empty() ? on.collective : on.test, measurement.quantity);
+}
 
 void learn(NodeFacts& facts, const Attempt& attempt, const StepAnswer& answer) {
   if (attempt.ended >= facts.at) {

@@ -17,9 +17,12 @@ namespace muster::accept {
   return unit == "C" || unit == "ns" || unit == "us" || unit == "ms" || unit == "s";
 }
 
+// "gpu.memory gpu_triad".
+[[nodiscard]] std::string quantity_of(const Measurement& measurement);
+
 // The worst device of a node in one quantity.
 struct QuantityFact {
-  std::string name;  // "gpu.memory gpu_triad"
+  std::string name;
   std::string unit, device;
   double value = 0;
   std::optional<double> limit;

@@ -4,8 +4,11 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <map>
 #include <optional>
+#include <tuple>
 
+#include "lib/accept/facts.hpp"
 #include "lib/accept/step.hpp"
 #include "lib/report/bench_checks.hpp"
 
@@ -170,6 +173,23 @@ void name_node(std::vector<Cause>& causes, const std::string& node) {
   for (auto& cause : causes) cause.node = node;
 }
 
+// The speeds of GPUs, links and HCAs by quantity, device and size. The host's own vary more.
+using Speeds = std::map<std::tuple<std::string, std::string, std::int64_t>, const Measurement*>;
+
+Speeds speeds_of(const StepAnswer& answer) {
+  Speeds speeds;
+  for (const auto& report : answer.reports) {
+    for (const auto& each : report.measurements) {
+      const std::string_view test = each.conditions.test;
+      const bool of_device =
+          test.starts_with("gpu.") || test.starts_with("ib.") || test.starts_with("nccl.");
+      if (!of_device || less_is_better(each.unit)) continue;
+      speeds[{quantity_of(each), each.conditions.device, each.conditions.size_bytes}] = &each;
+    }
+  }
+  return speeds;
+}
+
 // The node of a group that a device names; empty for a leaf switch, a level, or the whole job.
 std::string node_named(std::string_view device, const std::vector<std::string>& own_names,
                        const std::vector<std::string>& nodes) {
@@ -221,6 +241,33 @@ void judge_attempt(Attempt& attempt, const StepAnswer& answer, const OrderedNode
   compare_clocks(attempt, answer);
   name_node(attempt.causes, attempt.node);
   name_node(attempt.remarks, attempt.node);
+}
+
+void compare_speed(Attempt& attempt, const StepAnswer& before, const StepAnswer& after) {
+  constexpr double kLeastLoss = 0.05;
+  const auto values = speeds_of(before);
+  std::map<std::string, std::pair<double, Cause>> losses;  // by quantity
+  for (const auto& [key, now] : speeds_of(after)) {
+    const auto known = values.find(key);
+    if (known == values.end() || known->second->value <= 0) continue;
+    const auto was = known->second->value;
+    const double kept = now->value / was;
+    const auto& quantity = std::get<0>(key);
+    const auto worst = losses.find(quantity);
+    if (kept > 1 - kLeastLoss || (worst != losses.end() && kept >= worst->second.first)) continue;
+    losses[quantity] = {kept,
+                        {.node = attempt.node,
+                         .check = std::string(kSlowerCheck),
+                         .device = now->conditions.device,
+                         .message = fmt::format("{}: {:.4g} {} after the soak, {:.4g} before it",
+                                                quantity, now->value, now->unit, was),
+                         .observed = now->value,
+                         .limit = (1 - kLeastLoss) * was,
+                         .unit = now->unit,
+                         .remedy = Remedy::watch}};
+  }
+  for (auto& [quantity, loss] : losses) attempt.remarks.push_back(std::move(loss.second));
+  if (!losses.empty() && attempt.end == AttemptEnd::pass) attempt.end = AttemptEnd::warn;
 }
 
 void judge_attempt(GroupAttempt& attempt, const StepAnswer& answer,

@@ -146,8 +146,8 @@ void add_attempts(Json& shown, const NodeCard& card) {
   }
   shown["boots"] = section(std::move(rows));
   shown["passed"] = card.passed_slices + card.passed_rounds > 0;
-  shown["passed_slices"] = std::to_string(card.passed_slices);
-  shown["passed_rounds"] = std::to_string(card.passed_rounds);
+  shown["passed_slices"] = counted(static_cast<std::uint64_t>(card.passed_slices), "slice");
+  shown["passed_rounds"] = counted(static_cast<std::uint64_t>(card.passed_rounds), "all-reduce");
 }
 
 // Whether the only cause of a card has all that `why` says.
@@ -217,7 +217,7 @@ Json map_of(const Delivery& delivery) {
   }
   auto rows = Json::array();
   for (auto& [name, marks] : groups) {
-    rows.push_back({{"name", name}, {"count", std::to_string(marks.size())}, {"marks", marks}});
+    rows.push_back({{"name", name}, {"nodes", counted(marks.size(), "node")}, {"marks", marks}});
   }
   return section(std::move(rows));
 }
@@ -370,10 +370,10 @@ Json head_of(const Delivery& delivery) {
     terms.push_back({{"term", term}, {"reached", reached}, {"met", met}, {"open", draft && !met}});
   }
   return {{"accepted", std::to_string(counts.accepted)},
-          {"ordered", std::to_string(counts.ordered)},
+          {"ordered_nodes", counted(static_cast<std::uint64_t>(counts.ordered), "node")},
           {"counts", counts_of(counts)},
           {"draft", draft},
-          {"pending", std::to_string(counts.pending)},
+          {"pending", counted(static_cast<std::uint64_t>(counts.pending), "node")},
           {"met", delivery.terms_verdict == TermsVerdict::met},
           {"not_met", delivery.terms_verdict == TermsVerdict::not_met},
           {"id", delivery.id},

@@ -10,6 +10,8 @@
 #include <string_view>
 #include <utility>
 
+#include "lib/base/text.hpp"
+
 namespace muster::accept {
 namespace {
 
@@ -85,7 +87,7 @@ Json strip_of(const Delivery& delivery, std::size_t place) {
           {"crosses", std::move(crosses)},
           {"limit_x", line(quantity.limit)},
           {"fleet_x", line(quantity.fleet_limit)},
-          {"count", std::to_string(values.size())},
+          {"nodes", counted(values.size(), "node")},
           {"median", number_text(median)},
           {"worst", number_text(worst)},
           {"worst_node", worst_node->node}};

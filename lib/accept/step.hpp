@@ -23,6 +23,7 @@ inline constexpr std::string_view kProfileCheck = "accept.profile";  // not that
 inline constexpr std::string_view kGpusCheck = "accept.gpus";        // no GPU was observed
 inline constexpr std::string_view kClockCheck = "accept.clock";      // not that of the driver
 inline constexpr std::string_view kLostCheck = "accept.lost";        // it stopped answering once
+inline constexpr std::string_view kSlowerCheck = "accept.slower";    // than before the soak
 
 // A part with an identity of its own.
 struct Part {
@@ -55,8 +56,12 @@ struct StepAnswer {
 // parts and its host are compared with those that were ordered, and its clock with `ended`.
 void judge_attempt(Attempt& attempt, const StepAnswer& answer, const OrderedNode& ordered);
 
-// The same of a group; the answer is that of the node that led it, whose report names nodes as they
-// name themselves: `own_names`, in the order of attempt.nodes.
+// Adds a remark for the largest loss of speed of each test since the stage `node`, from 5% on: two
+// runs on a good GPU differ by up to 3%.
+void compare_speed(Attempt& attempt, const StepAnswer& before, const StepAnswer& after);
+
+// The same as judge_attempt for a group; the answer is that of the node that led it, whose report
+// names nodes as they name themselves: `own_names`, in the order of attempt.nodes.
 void judge_attempt(GroupAttempt& attempt, const StepAnswer& answer,
                    const std::vector<std::string>& own_names);
 

@@ -5,8 +5,8 @@
 
 #include <array>
 #include <cmath>
-#include <string_view>
 
+#include "lib/base/text.hpp"
 #include "lib/statistics/rates.hpp"
 
 namespace muster::accept {
@@ -20,8 +20,6 @@ double expected_at(double rate, double node_days) { return rate * node_days / kP
 double node_days_for(const Terms& terms, std::int64_t failures) {
   return kPer * highest_mean(failures, 1 - terms.risk) / terms.bad_rate;
 }
-
-std::string_view plural(std::int64_t count) { return count == 1 ? "" : "s"; }
 
 }  // namespace
 
@@ -86,10 +84,9 @@ Result<void> check_soak(const Plan& plan, std::size_t nodes) {
   const double needed = kHours * need.node_days / static_cast<double>(nodes);
   if (hours >= needed) return {};
   return make_error(fmt::format(
-      "soak: {:.3g} h are too short for the terms: {} node{} need {:.0f} h ({:.0f} node-days, of "
-      "which {} may have a failure)",
-      hours, nodes, plural(static_cast<std::int64_t>(nodes)), std::ceil(needed), need.node_days,
-      need.failures));
+      "soak: {:.3g} h are too short for the terms: {} need {:.0f} h ({:.0f} node-days, of which {} "
+      "may have a failure)",
+      hours, counted(nodes, "node"), std::ceil(needed), need.node_days, need.failures));
 }
 
 Confidence confidence_of(const Plan& plan, std::int64_t nodes, double node_days,
@@ -98,9 +95,10 @@ Confidence confidence_of(const Plan& plan, std::int64_t nodes, double node_days,
   constexpr double kFewestNodeDays = 5;
   Confidence shown{.nodes = nodes, .node_days = node_days, .failures = failures};
   shown.statement =
-      fmt::format("{} node{} x {:.1f} h = {:.1f} node-days under load, {} failure{}", nodes,
-                  plural(nodes), nodes > 0 ? kHours * node_days / static_cast<double>(nodes) : 0,
-                  node_days, failures, plural(failures));
+      fmt::format("{} x {:.1f} h = {:.1f} node-days under load, {}",
+                  counted(static_cast<std::uint64_t>(nodes), "node"),
+                  nodes > 0 ? kHours * node_days / static_cast<double>(nodes) : 0, node_days,
+                  counted(static_cast<std::uint64_t>(failures), "failure"));
   if (plan.name == "quick") {
     shown.statement += ": a quick plan is too short to say how reliable the nodes are.";
     return shown;

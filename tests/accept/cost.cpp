@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstdio>
 #include <ctime>
 #include <string>
@@ -48,9 +49,12 @@ Result<void> accept_all(const std::filesystem::path& path, int nodes) {
 }
 
 Result<void> resume(const std::filesystem::path& path) {
+  using Clock = std::chrono::steady_clock;
   auto begin = std::clock();
+  const auto started = Clock::now();
   TRY(drive(RunFolder::open(path, RunFolder::Use::drive)));
-  fmt::print("resuming it: {:.2f} s of processor time, at most {:.0f} MiB\n", seconds_since(begin),
+  fmt::print("resuming it: {:.2f} s, {:.2f} s of processor time, at most {:.0f} MiB\n",
+             std::chrono::duration<double>(Clock::now() - started).count(), seconds_since(begin),
              most_memory_mib());
   const auto folder = RunFolder::open(path, RunFolder::Use::read);
   if (!folder) return make_error(folder.error().message);

@@ -9,10 +9,13 @@
 #include <set>
 #include <string>
 
+#include "accept/loop.hpp"
+#include "accept/run_folder.hpp"
 #include "checks/catalogue.hpp"
 #include "lib/report/bench_checks.hpp"
 #include "tests/accept/fleet_of.hpp"
 #include "tests/accept/in_memory.hpp"
+#include "tests/support/temp_dir.hpp"
 
 namespace muster::accept {
 namespace {
@@ -262,6 +265,42 @@ TEST(SimFleetTest, ANodeThatReturnsDoesNotKeepTheOthersFromTheEndOfTheSoak) {
   const auto actions = InMemoryRun(order, *fleet).run(500);
   EXPECT_TRUE(actions.complete);
   for (const auto& standing : actions.standings) EXPECT_LE(standing.verdict, NodeVerdict::remarks);
+}
+
+TEST(SimFleetTest, ATiredGpuIsSlowerOnlyAfterTheSoak) {
+  const auto fleet = fleet_of("fault=tired:3:1:0.9");
+  const auto gpu1 = [&](Stage stage) {
+    double value = 0;
+    for (const auto& report : run(*fleet, 3, stage).answer->reports) {
+      for (const auto& each : report.measurements) {
+        if (each.conditions.test == "gpu.gemm" && each.conditions.device == "gpu1") {
+          value = each.value;
+        }
+      }
+    }
+    return value;
+  };
+  EXPECT_NEAR(gpu1(Stage::after) / gpu1(Stage::node), 0.9, 0.02);
+}
+
+// The driver compares; a run in memory does not.
+TEST(SimFleetTest, ATiredGpuIsARemarkOfItsNode) {
+  const TempDir temp;
+  const auto order = order_of(4);
+  auto folder = RunFolder::create(temp.path() / "run", order);
+  ASSERT_TRUE(folder);
+  const auto fleet = make_sim_fleet(order, "fault=tired:1:5:0.92").value();
+  const auto result = run_acceptance(*folder, *fleet);
+  ASSERT_TRUE(result) << result.error().message;
+  EXPECT_TRUE(result->last.complete);
+  for (std::size_t i = 0; i < order.nodes.size(); ++i) {
+    const auto& standing = result->last.standings[i];
+    EXPECT_EQ(standing.verdict, i == 1 ? NodeVerdict::remarks : NodeVerdict::accepted) << i;
+    if (i != 1) continue;
+    ASSERT_EQ(standing.remarks.size(), 1U);
+    EXPECT_EQ(standing.remarks[0].check, kSlowerCheck);
+    EXPECT_EQ(standing.remarks[0].device, "gpu5");
+  }
 }
 
 TEST(SimFleetTest, RandomFailuresFollowTheirRate) {

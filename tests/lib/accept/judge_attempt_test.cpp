@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -148,6 +149,42 @@ TEST(JudgeAttemptTest, ANodeWithoutObservedGpusHasARemark) {
   const auto attempt = judged(Stage::inventory, {.host = "n1", .muster = "0.1.0"});
   EXPECT_EQ(attempt.end, AttemptEnd::warn);
   EXPECT_THAT(attempt.remarks, ElementsAre(Field(&Cause::check, kGpusCheck)));
+}
+
+StepAnswer answer_of_products(const std::vector<double>& tflops, std::string unit = "TFLOPS") {
+  auto answer = answer_with(Verdict::healthy, {});
+  for (std::size_t i = 0; i < tflops.size(); ++i) {
+    answer.reports[0].measurements.push_back(
+        {.quantity = "gemm_bf16",
+         .value = tflops[i],
+         .unit = unit,
+         .conditions = {.test = "gpu.gemm", .device = fmt::format("gpu{}", i)}});
+  }
+  return answer;
+}
+
+TEST(JudgeAttemptTest, AGpuThatBecameSlowerIsOneRemark) {
+  const auto before = answer_of_products({735, 740, 730, 738});
+  const auto after = answer_of_products({733, 700, 650, 738});
+  auto attempt = judged(Stage::after, after);
+  compare_speed(attempt, before, after);
+  EXPECT_EQ(attempt.end, AttemptEnd::warn);
+  ASSERT_EQ(attempt.remarks.size(), 1U);
+  EXPECT_EQ(attempt.remarks[0].check, kSlowerCheck);
+  EXPECT_EQ(attempt.remarks[0].device, "gpu2");
+  EXPECT_THAT(attempt.remarks[0].message, HasSubstr("650 TFLOPS after the soak, 730 before it"));
+  EXPECT_EQ(attempt.remarks[0].limit, Value(0.95 * 730));
+}
+
+TEST(JudgeAttemptTest, SpeedsThatCannotBeComparedHaveNoRemark) {
+  const auto after = answer_of_products({700, 600});
+  for (const auto& before : {answer_of_products({720}), answer_of_products({0, 0}),
+                             answer_of_products({1000, 1000}, "us"), answer_of_products({})}) {
+    auto attempt = judged(Stage::after, after);
+    compare_speed(attempt, before, after);
+    EXPECT_EQ(attempt.end, AttemptEnd::pass);
+    EXPECT_THAT(attempt.remarks, IsEmpty());
+  }
 }
 
 TEST(JudgeAttemptTest, AGroupsReportNamesNodesPairsAndTheGroup) {
