@@ -4,9 +4,9 @@
 #          thread sanitizer, then tests of whole programs
 #   quick  tests of functions and all lints but cppcheck
 #   all    every test with the preset dev
-#   deep   hours: clang-tidy on every file, then full, then g++ 11, the guest with software RDMA, `muster`
-#          under the thread sanitizer, every system call made to fail, deploy/, the packages, and arm64
-#          under QEMU
+#   deep   hours: clang-tidy on every file, then full, then cppcheck, g++ 11, the guest with software RDMA,
+#          `muster` under the thread sanitizer, every system call made to fail, deploy/, the packages, and
+#          arm64 under QEMU
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -50,6 +50,7 @@ if [[ $mode == deep ]]; then
   tools/package-cyclecloud.sh build/package/packages
   tools/guest-kernel.sh build/guest-kernel || echo "test: the test rdma_guest will be skipped"
   run_preset oldest
+  ctest --test-dir build/programs --output-on-failure --tests-regex '^cppcheck$'
   cmake --build --preset tsan --target test_app
   ctest --test-dir build/tsan --output-on-failure --tests-regex '^app(_slow)?$'
   printf '\n== every system call made to fail (%s)\n' "$(date +%T)"
