@@ -142,8 +142,12 @@ std::string plan_text(const Plan& plan, std::size_t nodes) {
                         stage == Stage::soak ? "" : "at most ", time_text(longest));
   }
   const double hours = static_cast<double>(total) / 3600;
-  return text + fmt::format("at most {:.1f} h and {:.0f} node-hours without retests\n", hours,
-                            hours * static_cast<double>(nodes));
+  const double node_hours = hours * static_cast<double>(nodes);
+  text += fmt::format("at most {:.1f} h and {:.0f} node-hours without retests", hours, node_hours);
+  if (plan.node_hour_price > 0) {
+    text += fmt::format(", which cost {:.0f}", node_hours * plan.node_hour_price);
+  }
+  return text + '\n';
 }
 
 }  // namespace muster::accept

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <array>
+#include <cmath>
 
 #include "lib/accept/terms.hpp"
 
@@ -68,6 +69,9 @@ Result<void> check_plan(const Plan& plan) {
   }
   if (plan.level != "quick" && plan.level != "full") {
     return make_error(fmt::format("level: \"{}\" is not quick or full", plan.level));
+  }
+  if (!(plan.node_hour_price >= 0 && std::isfinite(plan.node_hour_price))) {
+    return make_error(fmt::format("node_hour_price: {} is not a price", plan.node_hour_price));
   }
   if (plan.terms) return check_terms(*plan.terms);
   return {};

@@ -58,6 +58,7 @@ struct Plan {
   MUSTER_FIELD(double, breaker_share, "of a group failing one check: one cause?") = 0.2;
   MUSTER_FIELD(std::string, profile, "of muster and muster-bench; empty: the node's own");
   MUSTER_FIELD(std::vector<std::string>, settings, "KEY=VALUE, passed on to --set");
+  MUSTER_FIELD(double, node_hour_price, "in any currency; 0 if it is not known") = 0;
   MUSTER_UNLESS_EMPTY(std::optional<Terms>, terms, "without: every node must be accepted");
 };
 

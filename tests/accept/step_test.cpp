@@ -67,7 +67,16 @@ TEST(StandingTextTest, GivesEachReasonOnce) {
 TEST(PlanTextTest, LeavesOutGroupStagesOfOneNode) {
   EXPECT_THAT(plan_text(Plan{}, 1), Not(HasSubstr("fabric")));
   EXPECT_THAT(plan_text(Plan{}, 2), HasSubstr("fabric"));
-  EXPECT_THAT(plan_text(Plan{}, 128), HasSubstr("node-hours"));
+  EXPECT_THAT(plan_text(Plan{}, 128), HasSubstr("node-hours without retests\n"));
+}
+
+TEST(PlanTextTest, SaysTheCostIfThePriceIsKnown) {
+  Plan plan{.node_hour_price = 2.5};
+  EXPECT_THAT(plan_text(plan, 128),
+              HasSubstr("3294 node-hours without retests, which cost 8235\n"));
+  EXPECT_TRUE(check_plan(plan));
+  plan.node_hour_price = -1;
+  EXPECT_THAT(check_plan(plan).error().message, HasSubstr("node_hour_price: -1"));
 }
 
 }  // namespace
