@@ -129,12 +129,23 @@ Result<void> sync_folder(const fs::path& folder) {
   return os_error("write", folder.string(), errno);
 }
 
+}  // namespace
+
 // "STAGE.NUMBER.json" or "STAGE.NUMBER.started".
 struct AttemptName {
   Stage stage = Stage::inventory;
   std::int64_t number = 0;
   bool started = false;
 };
+
+// A file of an attempt, and the attempt if the file is its result.
+template <class A>
+struct AttemptFile {
+  AttemptName name;
+  Result<A> result;
+};
+
+namespace {
 
 std::optional<AttemptName> parse_name(std::string_view name) {
   const auto parts = split(name, '.');
@@ -153,19 +164,8 @@ Result<std::vector<std::string>> names_in(const fs::path& folder) {
   return names;
 }
 
-}  // namespace
-
-// A file of an attempt, and the attempt if the file is its result.
-template <class A>
-struct AttemptFile {
-  AttemptName name;
-  Result<A> result;
-};
-
 template <class A>
 using AttemptFiles = Result<std::vector<AttemptFile<A>>>;
-
-namespace {
 
 // Results come before the .started files, in the order of their names.
 template <class A>
