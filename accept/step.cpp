@@ -16,6 +16,7 @@
 #include "lib/base/json_write.hpp"
 #include "lib/base/text.hpp"
 #include "lib/command/version.hpp"
+#include "lib/node/parts.hpp"
 #include "lib/process/program.hpp"
 #include "lib/process/startup.hpp"
 
@@ -23,31 +24,6 @@ namespace muster::accept {
 namespace {
 
 using Words = std::vector<std::string>;
-
-void add_version(StepAnswer& answer, const std::string& name, const Fact<std::string>& version) {
-  if (version) answer.stack[name] = printable(*version, 80);
-}
-
-void add_gpu_parts(StepAnswer& answer, const Nvml& nvml) {
-  for (const auto& gpu : nvml.gpus) {
-    answer.parts.push_back({.kind = "gpu",
-                            .device = fmt::format("gpu{}", gpu.index),
-                            .serial = gpu.serial.value_or(gpu.uuid.value_or("")),
-                            .model = gpu.model.value_or(""),
-                            .firmware = gpu.firmware.vbios.value_or("")});
-  }
-}
-
-void add_hca_parts(StepAnswer& answer, const Infiniband& infiniband) {
-  for (const auto& hca : infiniband.hcas) {
-    if (hca.virtual_function) continue;
-    answer.parts.push_back({.kind = "hca",
-                            .device = hca.name,
-                            .serial = hca.node_guid.value_or(""),
-                            .model = hca.type.value_or(""),
-                            .firmware = hca.firmware.value_or("")});
-  }
-}
 
 // The newest lines about Xids, which GPU findings rest on.
 std::vector<std::string> kernel_lines_of(const Snapshot& snapshot) {
@@ -239,10 +215,8 @@ StepAnswer identity_of(const Snapshot& snapshot) {
   answer.boot_id = snapshot.identity->boot_id.value_or("");
   answer.physical_host = snapshot.identity->physical_host.value_or("");
   answer.kernel_lines = kernel_lines_of(snapshot);
-  add_version(answer, "kernel", snapshot.kernel->release);
-  add_version(answer, "driver", snapshot.nvml->driver);
-  add_gpu_parts(answer, *snapshot.nvml);
-  add_hca_parts(answer, *snapshot.infiniband);
+  answer.stack = stack_of(snapshot);
+  answer.parts = parts_of(snapshot);
   const auto gpus = snapshot.nvml->gpus.size();
   answer.stack["gpus"] = gpus > 0 ? fmt::format("{}", gpus)
                                   : fmt::format("none: {}", printable(why_no_gpus(snapshot.nvml)));

@@ -16,6 +16,7 @@
 #include "checks/catalogue.hpp"
 #include "checks/folding.hpp"
 #include "lib/base/text.hpp"
+#include "lib/node/parts.hpp"
 #include "lib/node/snapshot.hpp"
 #include "lib/profile/limits/gpu.hpp"
 #include "lib/report/summary.hpp"
@@ -252,6 +253,19 @@ std::string describe_container(const Fact<Container>& container) {
                      fmt::join(container->namespaces, ", "));
 }
 
+// The findings are sorted, worst first.
+ByName<CheckValues> values_of(const Findings& findings) {
+  ByName<CheckValues> values;
+  for (const auto& finding : findings) {
+    const auto number = number_of(finding.observed);
+    if (!number || !is_judged(finding.outcome)) continue;
+    auto& of_check =
+        values.try_emplace(finding.check, CheckValues{.unit = finding.unit}).first->second;
+    if (of_check.unit == finding.unit) of_check.by_device.try_emplace(finding.device, *number);
+  }
+  return values;
+}
+
 bool needed(const std::vector<const Check*>& checks, Probe probe) {
   return std::ranges::any_of(checks,
                              [&](const Check* check) { return check->needs.contains(probe); });
@@ -313,6 +327,9 @@ Report judge(const Snapshot& snapshot, const Profile& profile, const Selection& 
                 .context = selection.context,
                 .started = snapshot.taken,
                 .physical_host = snapshot.identity->physical_host.value_or(""),
+                .boot_id = snapshot.identity->boot_id.value_or(""),
+                .parts = parts_of(snapshot),
+                .stack = stack_of(snapshot),
                 .container = describe_container(snapshot.identity->container)};
   const Context context = context_of(profile, selection.context);
   std::vector<std::string> ids;
@@ -325,6 +342,7 @@ Report judge(const Snapshot& snapshot, const Profile& profile, const Selection& 
   merge_same_faults(report.findings);
   report.coverage.not_observed = not_observed(snapshot, profile, context, selected);
   conclude(report, ids, context.count_unknown);
+  report.values = values_of(report.findings);
   report.groups = fold(report.findings, snapshot);
   for_each_section(snapshot, [&](Probe probe, const auto& section) {
     if (!section.asked()) return;

@@ -15,12 +15,6 @@
 namespace muster::accept {
 namespace {
 
-std::optional<double> number_of(const Value& value) {
-  if (const auto* real = std::get_if<double>(&value)) return *real;
-  if (const auto* whole = std::get_if<std::int64_t>(&value)) return static_cast<double>(*whole);
-  return std::nullopt;
-}
-
 bool is_worse(const QuantityFact& fact, const QuantityFact& than) {
   return less_is_better(fact.unit) ? fact.value > than.value : fact.value < than.value;
 }

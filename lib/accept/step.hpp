@@ -11,6 +11,7 @@
 #include "lib/accept/attempt.hpp"
 #include "lib/accept/plan.hpp"
 #include "lib/base/fields.hpp"
+#include "lib/node/parts.hpp"
 #include "lib/report/report.hpp"
 
 namespace muster::accept {
@@ -24,16 +25,6 @@ inline constexpr std::string_view kGpusCheck = "accept.gpus";        // no GPU w
 inline constexpr std::string_view kClockCheck = "accept.clock";      // not that of the driver
 inline constexpr std::string_view kLostCheck = "accept.lost";        // it stopped answering once
 inline constexpr std::string_view kSlowerCheck = "accept.slower";    // than before the soak
-
-// A part with an identity of its own.
-struct Part {
-  MUSTER_DESCRIBED(Part);
-  MUSTER_FIELD(std::string, kind, "gpu, hca, board");
-  MUSTER_FIELD(std::string, device, "gpu3, mlx5_ib0");
-  MUSTER_FIELD(std::string, serial, "or the GUID of an HCA");
-  MUSTER_FIELD(std::string, model, "");
-  MUSTER_FIELD(std::string, firmware, "VBIOS or firmware version");
-};
 
 struct StepAnswer {
   static constexpr std::string_view kSchema = "muster.step/1";

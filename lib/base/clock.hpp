@@ -4,8 +4,10 @@
 
 #include <algorithm>
 #include <chrono>
+#include <optional>
 #include <stop_token>
 #include <string>
+#include <string_view>
 
 #include "lib/base/quantity.hpp"
 
@@ -55,6 +57,9 @@ class TimeLimit {
 
 // A time in RFC 3339: "2026-11-20T12:00:00Z".
 [[nodiscard]] std::string utc(std::chrono::sys_seconds time);
+
+// Parses a time in this form, from 1970 to 9999; empty if it is another.
+[[nodiscard]] std::optional<std::chrono::sys_seconds> parse_utc(std::string_view text);
 
 // The wall time in this form. A label only.
 [[nodiscard]] std::string utc_now();

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <variant>
 #include <vector>
@@ -23,6 +24,13 @@ inline constexpr std::array kWorstFirst{Outcome::fail, Outcome::unknown, Outcome
 }
 
 using Value = std::variant<std::monostate, bool, std::int64_t, double, std::string>;
+
+// Empty if the value is not a number.
+[[nodiscard]] inline std::optional<double> number_of(const Value& value) {
+  if (const auto* real = std::get_if<double>(&value)) return *real;
+  if (const auto* whole = std::get_if<std::int64_t>(&value)) return static_cast<double>(*whole);
+  return std::nullopt;
+}
 
 // A finding by check and device; both may be globs.
 struct SeenBy {

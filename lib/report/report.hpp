@@ -14,6 +14,7 @@
 #include "lib/base/fields.hpp"
 #include "lib/base/outcome.hpp"
 #include "lib/base/result.hpp"
+#include "lib/node/parts.hpp"
 #include "lib/report/finding.hpp"
 
 namespace muster {
@@ -173,6 +174,13 @@ struct Coverage {
   MUSTER_REQUIRED(std::vector<NotObserved>, not_observed, "");
 };
 
+// The numbers that a check compared, of plain passes too.
+struct CheckValues {
+  MUSTER_DESCRIBED(CheckValues);
+  MUSTER_FIELD(std::string, unit, "");
+  MUSTER_FIELD(ByName<double>, by_device, "the worst, if the check compared several");
+};
+
 struct Report {
   static constexpr std::string_view kSchema = kReportSchema;
   MUSTER_DESCRIBED(Report);
@@ -188,6 +196,9 @@ struct Report {
                "false for a job without any limit, on nodes without GPUs and HCAs") = true;
   MUSTER_FIELD(Coverage, coverage, "");
   MUSTER_FIELD(std::string, physical_host, "empty if the provider does not report it");
+  MUSTER_UNLESS_EMPTY(std::string, boot_id, "of the kernel");
+  MUSTER_UNLESS_EMPTY(std::vector<Part>, parts, "GPUs and HCAs with their serial numbers");
+  MUSTER_UNLESS_EMPTY(ByName<std::string>, stack, "versions: kernel, driver");
   MUSTER_UNLESS_EMPTY(std::string, container,
                       "the container that hid parts of the node: how it was recognised");
   MUSTER_FIELD(std::vector<std::string>, nodes, "of a job, by their first ranks");
@@ -197,6 +208,7 @@ struct Report {
   MUSTER_REQUIRED(std::vector<CheckResult>, checks, "that were selected, in catalogue order");
   MUSTER_REQUIRED(std::vector<Finding>, findings, "worst first; plain passes only with -v");
   MUSTER_REQUIRED(std::vector<ProbeResult>, probes, "");
+  MUSTER_UNLESS_EMPTY(ByName<CheckValues>, values, "by check");
   MUSTER_UNLESS_EMPTY(std::vector<Measurement>, measurements, "of a benchmark");
   MUSTER_UNLESS_EMPTY(std::vector<std::string>, ways,
                       "transports of a benchmark's data, with their pairs of ranks");

@@ -29,7 +29,7 @@ TEST(IdentityTest, NamesPartsAndVersions) {
   EXPECT_EQ(answer.host, "gpu-1");
   EXPECT_EQ(answer.boot_id, "b1");
   ASSERT_THAT(answer.parts, SizeIs(2));
-  EXPECT_EQ(answer.parts[0], (Part{"gpu", "gpu3", "165", "H100", "96.00"}));
+  EXPECT_EQ(answer.parts[0], (Part{"gpu", "gpu3", "165", "H100", "96.00", ""}));
   EXPECT_EQ(answer.parts[1].kind, "hca");
   EXPECT_EQ(answer.stack.at("driver"), "580.1");
   EXPECT_EQ(answer.stack.at("gpus"), "1");
