@@ -30,6 +30,7 @@ muster_link_archive(PkgConfig::hwloc hwloc)
 muster_link_archive(PkgConfig::liburing uring)
 muster_link_archive(pugixml::pugixml pugixml)
 muster_link_archive(SQLite::SQLite3 sqlite3)
+muster_link_archive(ZLIB::ZLIB z)
 muster_link_archive(yaml-cpp yaml-cpp)
 
 set(CMAKE_SKIP_BUILD_RPATH ON)

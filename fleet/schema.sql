@@ -87,15 +87,14 @@ CREATE TABLE snapshot(  -- the first of each week, boot, fitting and verdict
   PRIMARY KEY(node, week, boot, fitting, verdict)) WITHOUT ROWID;
 CREATE TABLE run(
   id INTEGER PRIMARY KEY,
-  sum INTEGER UNIQUE,
   kind TEXT,     -- accept, or the command of muster-bench
-  name TEXT,     -- the id of an acceptance
+  name TEXT,     -- the id of an acceptance, else the sum of the report
   at INTEGER,
   verdict TEXT,
   nodes TEXT,    -- JSON
-  folder TEXT,
   layout INTEGER,
-  vals BLOB);
+  vals BLOB,
+  UNIQUE(kind, name));
 CREATE TABLE event(
   node INTEGER,
   at INTEGER,

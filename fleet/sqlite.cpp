@@ -87,6 +87,8 @@ Result<void> Database::execute(const std::string& sql) {
 
 std::int64_t Database::last_id() const { return sqlite3_last_insert_rowid(handle_.get()); }
 
+bool Database::has_changed() const { return sqlite3_changes(handle_.get()) > 0; }
+
 Result<sqlite3_stmt*> Database::prepare(std::string_view sql) {
   const auto known = statements_.find(sql);
   if (known != statements_.end()) return known->second.get();

@@ -98,6 +98,9 @@ class Database {
 
   [[nodiscard]] std::int64_t last_id() const;
 
+  // Whether the last statement changed a row.
+  [[nodiscard]] bool has_changed() const;
+
   [[nodiscard]] sqlite3* handle() const { return handle_.get(); }
 
  private:

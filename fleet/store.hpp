@@ -18,6 +18,7 @@ using OrFailure = tl::expected<T, Failure>;
 inline constexpr int kStoreVersion = 1;
 
 extern const std::string_view kSchema;
+extern const std::string_view kPostgresViews;
 
 class Store {
  public:

@@ -8,7 +8,7 @@ set -euo pipefail
 debian_build=(g++ cmake ninja-build pkg-config libfmt-dev libexpected-dev libyaml-cpp-dev
   nlohmann-json3-dev libsimdjson-dev libcli11-dev libhwloc-dev libibverbs-dev libssl-dev
   libopenmpi-dev libpugixml-dev libkainjow-mustache-dev libboost-math-dev liburing-dev
-  libsqlite3-dev)
+  libsqlite3-dev zlib1g-dev)
 debian_test=(openmpi-bin openssh-server slurm-wlm munge iproute2 libgtest-dev libgmock-dev libbenchmark-dev
   cppcheck shellcheck shfmt prometheus prometheus-node-exporter pciutils hwloc man-db procps util-linux jq
   python3-jsonschema python3-yaml tidy)
@@ -32,7 +32,7 @@ command -v npm >/dev/null || debian_deploy+=(npm)
 # /usr/local/include/kainjow.
 redhat_build=(gcc-c++ cmake ninja-build pkgconf-pkg-config fmt-devel expected-devel yaml-cpp-devel
   json-devel simdjson-devel cli11-devel hwloc-devel rdma-core-devel openssl-devel
-  openmpi-devel pugixml-devel boost-devel liburing-devel sqlite-devel)
+  openmpi-devel pugixml-devel boost-devel liburing-devel sqlite-devel zlib-devel)
 redhat_test=(openssh-server slurm slurm-slurmctld slurm-slurmd munge iproute gtest-devel gmock-devel google-benchmark-devel clang lld clang-tools-extra compiler-rt
   cppcheck ShellCheck golang-github-prometheus pciutils hwloc man-db procps-ng util-linux)
 redhat_package=(binutils rpm-build)

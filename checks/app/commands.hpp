@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "accept/accept_command.hpp"
+#include "fleet/fleet_command.hpp"
 #include "lib/base/quantity.hpp"
 #include "lib/base/result.hpp"
 #include "lib/command/options.hpp"
@@ -113,7 +114,7 @@ using Invocation =
     std::variant<PrintCommand, CheckCommand, SnapshotCommand, ListCommand, ExplainCommand,
                  ProfilesCommand, ValidateCommand, HookCommand, DrainCommand, ResumeCommand,
                  StatusCommand, HistoryCommand, EventsCommand, HostfileCommand, SweepCommand,
-                 AgentCommand, AcceptCommand>;
+                 AgentCommand, AcceptCommand, FleetCommand>;
 
 [[nodiscard]] int run_check(const CheckCommand& command, const Caller& caller, Deadline& deadline);
 // Judges this node again and again, and keeps its conditions in Kubernetes. Returns if it cannot
@@ -121,6 +122,8 @@ using Invocation =
 [[nodiscard]] int run_agent(const AgentCommand& command, const Caller& caller);
 // `muster check --snapshot`.
 [[nodiscard]] int run_replay(const CheckCommand& command, const Caller& caller);
+// `muster fleet`, which judges the snapshots that it imports.
+[[nodiscard]] int run_fleet(const FleetCommand& command, const Caller& caller);
 [[nodiscard]] int run_snapshot(const SnapshotCommand& command, const Caller& caller,
                                Deadline& deadline);
 // Returns the fields of a snapshot as Markdown, for --describe.

@@ -149,6 +149,7 @@ using F = HostfileCommand;
 using W = SweepCommand;
 using A = AgentCommand;
 using N = AcceptCommand;
+using M = FleetCommand;
 
 // The options of each command.
 template <class C>
@@ -355,6 +356,20 @@ constexpr std::array kOptions<N>{
                      "on a node, for muster itself: run a stage and print the answer"),
 };
 
+template <>
+constexpr std::array kOptions<M>{
+    option<&M::store>("--store", "FILE", "the store (default /var/lib/muster/fleet.db)"),
+    option<&M::cluster>("--cluster", "NAME",
+                        "the cluster of the nodes that are added; else only the nodes of this one"),
+    option<&M::slurm>("--slurm", "", "add: Slurm's record of nodes and jobs"),
+    option<&M::since, take_age>("--since", "TIME",
+                                "export and --slurm: only newer rows, such as 7d"),
+    option<&M::form>("--format", "text|json", "show and part: format of the answer (default text)"),
+    option<&M::output>("--output", "FILE", "write the answer to FILE, atomically"),
+    option<&M::keep, take_age>("--keep", "TIME", "prune: keep values this long (default 400d)"),
+    option<&M::go>("--go", "", "prune: remove, instead of printing what would be removed"),
+};
+
 template <class Command>
 CommandText text_of(std::string_view synopsis, std::string_view about,
                     std::string_view examples = {}) {
@@ -389,6 +404,7 @@ template std::span<const Option<HostfileCommand>> options_of();
 template std::span<const Option<SweepCommand>> options_of();
 template std::span<const Option<AgentCommand>> options_of();
 template std::span<const Option<AcceptCommand>> options_of();
+template std::span<const Option<FleetCommand>> options_of();
 
 std::vector<CommandText> command_texts() {
   return {
@@ -454,6 +470,13 @@ std::vector<CommandText> command_texts() {
           "  sbatch -N 128 --requeue --wrap 'muster accept gpu-[001-128] --run "
           "/shared/delivery-7'\n"
           "  muster accept --run delivery-7 --status\n"),
+      text_of<FleetCommand>(
+          "[add PATH...|--slurm | show | part SERIAL|NODE | export sql|jsonl | prune] [OPTION]...",
+          "Keep the reports of all nodes in one file, and ask it questions",
+          "  muster fleet add /shared/muster/spool\n"
+          "  muster fleet show\n"
+          "  muster fleet part 1650000066\n"
+          "  muster fleet export sql | psql fleet\n"),
   };
 }
 

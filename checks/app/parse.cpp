@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
@@ -156,6 +157,29 @@ Result<void> finish(AcceptCommand& command, const Words& words) {
            command.retest.empty(),
        "--withdraw and --why need each other"},
       {!command.sim.empty() && command.by != "sim", "--sim needs --by sim"},
+  });
+}
+
+Result<void> finish(FleetCommand& command, const Words& words) {
+  const auto questions = fleet_questions();
+  command.question = words.empty() ? "show" : words.front();
+  if (!words.empty()) command.words.assign(words.begin() + 1, words.end());
+  if (std::ranges::find(questions, command.question) == questions.end()) {
+    return make_error(fmt::format("unknown word \"{}\", expected {}{}",
+                                  printable(command.question, 80), fmt::join(questions, ", "),
+                                  suggestion(command.question, questions)));
+  }
+  const auto given = command.words.size();
+  return check_usage({
+      {command.question == "add" && given == 0 && !command.slurm,
+       "add: expected files, folders, - or --slurm"},
+      {command.question == "part" && given != 1, "part: expected one serial number or node"},
+      {command.question == "export" &&
+           !(given == 1 && (command.words[0] == "sql" || command.words[0] == "jsonl")),
+       "export: expected sql or jsonl"},
+      {(command.question == "show" || command.question == "prune") && given > 0,
+       "show and prune take no words"},
+      {std::ranges::count(command.words, "-") > 1, "standard input can be read only once"},
   });
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // `muster check --snapshot`: judges snapshots in parallel and reports on them in the order of the
-// command line.
+// command line. Judges those of `muster fleet add` too.
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -24,6 +24,7 @@
 #include "lib/base/in_order.hpp"
 #include "lib/command/version.hpp"
 #include "lib/profile/choice.hpp"
+#include "slurm/commands/accounting.hpp"
 
 namespace muster::app {
 namespace {
@@ -227,6 +228,21 @@ int run_replay(const CheckCommand& command, const Caller& caller) {
   }
   ProfileCache profiles(sources, std::move(named));
   return Replay(command, caller, std::move(*lines), std::move(*files), profiles).run();
+}
+
+int run_fleet(const FleetCommand& command, const Caller& caller) {
+  ProfileCache profiles(sources_of(caller.variables, "/", {}), std::nullopt);
+  const auto judge_snapshot = [&](const Snapshot& snapshot) -> Result<std::string> {
+    const auto choice = profiles.choose(snapshot);
+    if (!choice) return make_error(choice.error().message);
+    auto report = judge(snapshot, *choice->profile, {.context = "manual"});
+    report.muster = kVersion;
+    return to_json(report, {.indent = 0});
+  };
+  const auto call_slurm = [&](std::string_view program, std::vector<std::string> words) {
+    return call_accounting(caller.variables, program, std::move(words));
+  };
+  return run_fleet(command, caller, {.judge = judge_snapshot, .call_slurm = call_slurm});
 }
 
 }  // namespace muster::app

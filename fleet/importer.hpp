@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+// Writes documents into the store. Their order does not matter, and a document that the store has
+// is ignored.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "fleet/document.hpp"
+#include "fleet/sqlite.hpp"
+#include "lib/base/result.hpp"
+
+namespace muster::fleet {
+
+// A document before it is imported.
+struct NamedDocument {
+  std::string name;  // the file, and the line if it has several
+  std::string run;   // the id of the acceptance that its file belongs to
+  std::string text;
+};
+
+struct ParsedDocument {
+  NamedDocument document;
+  Result<std::vector<Record>> records;
+};
+
+struct ImportCounts {
+  std::uint64_t documents = 0;
+  std::uint64_t reports = 0;    // new ones
+  std::uint64_t events = 0;     // likewise
+  std::uint64_t snapshots = 0;  // likewise
+  std::uint64_t known = 0;      // records that the store had
+  std::uint64_t refused = 0;
+  std::vector<std::string> complaints;  // about the first refused ones
+};
+
+class Importer {
+ public:
+  // `cluster` is that of all nodes.
+  Importer(Database& database, std::string cluster)
+      : database_(database), cluster_(std::move(cluster)) {}
+
+  // Within a transaction of the caller. An error is one of the store, not of the document.
+  [[nodiscard]] Result<void> add(const ParsedDocument& parsed);
+
+  [[nodiscard]] Result<std::int64_t> node_id(std::string_view name);
+
+  [[nodiscard]] const ImportCounts& counts() const { return counts_; }
+
+ private:
+  using Ids = std::unordered_map<std::int64_t, std::int64_t>;  // by sum
+
+  [[nodiscard]] Result<void> add_record(const Nothing& record, const NamedDocument& document);
+  [[nodiscard]] Result<void> add_record(const NodeReport& report, const NamedDocument& document);
+  [[nodiscard]] Result<void> add_record(const RunRecord& run, const NamedDocument& document);
+  [[nodiscard]] Result<void> add_record(const EventRecord& event, const NamedDocument& document);
+  [[nodiscard]] Result<void> add_record(const SnapshotRecord& snapshot,
+                                        const NamedDocument& document);
+  [[nodiscard]] Result<void> refuse(const NamedDocument& document, std::string_view why);
+
+  [[nodiscard]] Result<std::int64_t> setup_id(const NodeReport& report);
+  [[nodiscard]] Result<std::int64_t> layout_id(const Values& values);
+  [[nodiscard]] Result<std::optional<std::int64_t>> boot_id(std::int64_t node,
+                                                            const std::string& boot);
+  [[nodiscard]] Result<std::optional<std::int64_t>> fitting_id(const Entry& fitting);
+  [[nodiscard]] Result<std::optional<std::int64_t>> run_id(const std::string& name);
+  [[nodiscard]] Result<void> touch(std::int64_t node);
+  // The id of an entry of a dictionary, which `insert` makes if there is none.
+  template <class Insert>
+  [[nodiscard]] Result<std::int64_t> entry_id(Ids& known, std::int64_t sum, std::string_view select,
+                                              const Insert& insert);
+
+  Database& database_;
+  std::string cluster_;
+  ImportCounts counts_;
+  std::unordered_map<std::string, std::int64_t> nodes_, boots_, runs_;
+  std::unordered_map<std::int64_t, bool> touched_;
+  Ids scopes_, setups_, fittings_, layouts_;
+};
+
+}  // namespace muster::fleet

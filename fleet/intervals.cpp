@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fleet/intervals.hpp"
+
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "fleet/node_history.hpp"
+#include "fleet/store.hpp"
+#include "lib/base/json_read.hpp"
+#include "lib/base/json_write.hpp"
+#include "lib/node/parts.hpp"
+
+namespace muster::fleet {
+namespace {
+
+// A dictionary of the store, read on demand.
+template <class T>
+using Read = std::unordered_map<std::int64_t, T>;
+
+struct Setup {
+  bool is_check = false;
+  std::string profile, physical_host, stack;
+  std::set<std::string> judged;
+};
+
+std::string value_text(const Value& value) {
+  return std::holds_alternative<std::monostate>(value) ? "" : to_json_line(value);
+}
+
+class Renewal {
+ public:
+  explicit Renewal(Database& database) : database_(database) {}
+
+  [[nodiscard]] Result<void> renew(std::int64_t node) {
+    TRY(read_dictionaries(node));
+    NodeHistory history;
+    Newest newest;
+    std::map<std::int64_t, Newest> boots;
+    Result<void> damaged;
+    TRY(database_.each(
+        "SELECT at, verdict, boot, setup, fitting, found FROM report WHERE node = ? "
+        "ORDER BY at, sum",
+        [&](const Row& row) {
+          const auto& setup = setups_.at(row.whole(3));
+          ReportRow report{.at = row.whole(0),
+                           .verdict = std::string(row.text(1)),
+                           .boot = row.maybe_whole(2),
+                           .is_check = setup.is_check,
+                           .judged = &setup.judged};
+          if (!row.is_null(4)) report.fitting = &fittings_.at(row.whole(4));
+          if (!row.is_null(5)) {
+            auto found = from_json<std::vector<FoundFinding>>(row.text(5));
+            if (!found) damaged = tl::unexpected(found.error());
+            if (found) report.found = *std::move(found);
+          }
+          history.add(report);
+          newest.add(report, setup);
+          if (report.boot) boots[*report.boot].add(report, setup);
+        },
+        node));
+    TRY(damaged);
+    history.finish();
+    TRY(forget(node));
+    TRY(write(node, history));
+    for (const auto& [boot, of_boot] : boots) {
+      TRY(
+          database_.run("UPDATE boot SET first = ?, last = ?, physical_host = ?, profile = ?, "
+                        "stack = ? WHERE id = ?",
+                        of_boot.first, of_boot.last, of_boot.physical_host, of_boot.profile,
+                        of_boot.stack, boot));
+    }
+    return database_.run(
+        "UPDATE node SET first = ?, last = ?, reports = ?, verdict = ?, "
+        "profile = ?, touched = 0 WHERE id = ?",
+        newest.first, newest.last, newest.reports, newest.verdict, newest.profile, node);
+  }
+
+ private:
+  // Of a node or a boot; texts are those of the newest report that has them.
+  struct Newest {
+    std::optional<std::int64_t> first, last;
+    std::int64_t reports = 0;
+    std::string verdict, profile, physical_host, stack;
+
+    void add(const ReportRow& report, const Setup& setup) {
+      if (!first) first = report.at;
+      last = report.at;
+      ++reports;
+      if (report.is_check && !report.verdict.empty()) verdict = report.verdict;
+      if (!setup.profile.empty()) profile = setup.profile;
+      if (!setup.physical_host.empty()) physical_host = setup.physical_host;
+      if (!setup.stack.empty()) stack = setup.stack;
+    }
+  };
+
+  [[nodiscard]] Result<void> read_dictionaries(std::int64_t node) {
+    std::vector<std::int64_t> setups, fittings;
+    TRY(database_.each(
+        "SELECT DISTINCT setup, fitting FROM report WHERE node = ?",
+        [&](const Row& row) {
+          if (!setups_.contains(row.whole(0))) setups.push_back(row.whole(0));
+          if (!row.is_null(1) && !fittings_.contains(row.whole(1))) {
+            fittings.push_back(row.whole(1));
+          }
+        },
+        node));
+    for (const auto id : setups) TRY(read_setup(id));
+    for (const auto id : fittings) TRY(read_fitting(id));
+    return {};
+  }
+
+  [[nodiscard]] Result<void> read_setup(std::int64_t id) {
+    Setup setup;
+    std::string judged;
+    TRY(database_.each(
+        "SELECT benchmark = '', profile, physical_host, stack, checks "
+        "FROM setup JOIN scope ON scope.id = setup.scope WHERE setup.id = ?",
+        [&](const Row& row) {
+          setup.is_check = row.whole(0) != 0;
+          setup.profile = row.text(1);
+          setup.physical_host = row.text(2);
+          setup.stack = row.text(3);
+          judged = row.text(4);
+        },
+        id));
+    TRY_ASSIGN(const auto checks, from_json<std::vector<std::string>>(judged));
+    setup.judged = {checks.begin(), checks.end()};
+    setups_[id] = std::move(setup);
+    return {};
+  }
+
+  [[nodiscard]] Result<void> read_fitting(std::int64_t id) {
+    std::string text;
+    TRY(database_.each(
+        "SELECT parts FROM fitting WHERE id = ?", [&](const Row& row) { text = row.text(0); }, id));
+    TRY_ASSIGN(const auto parts, from_json<std::vector<Part>>(text));
+    std::vector<SeatedPart> seated;
+    for (const auto& part : parts) {
+      TRY_ASSIGN(const auto part_id, id_of(part));
+      seated.push_back({.part = part_id,
+                        .kind = part.kind,
+                        .slot = part.address.empty() ? part.device : part.address,
+                        .device = part.device});
+    }
+    fittings_[id] = std::move(seated);
+    return {};
+  }
+
+  [[nodiscard]] Result<std::int64_t> id_of(const Part& part) {
+    const auto find = [&] {
+      return database_.whole("SELECT id FROM part WHERE kind = ? AND serial = ?", part.kind,
+                             part.serial);
+    };
+    TRY_ASSIGN(auto id, find());
+    if (id) {
+      TRY(database_.run("UPDATE part SET model = ? WHERE id = ? AND model < ?", part.model, *id,
+                        part.model));
+      return *id;
+    }
+    TRY(database_.run("INSERT INTO part(kind, serial, model) VALUES(?, ?, ?)", part.kind,
+                      part.serial, part.model));
+    return database_.last_id();
+  }
+
+  [[nodiscard]] Result<void> forget(std::int64_t node) {
+    TRY(database_.run("DELETE FROM seat WHERE node = ?", node));
+    TRY(database_.run("DELETE FROM finding WHERE node = ?", node));
+    TRY(database_.run("DELETE FROM incident WHERE node = ?", node));
+    return database_.run("DELETE FROM uptime WHERE node = ?", node);
+  }
+
+  [[nodiscard]] Result<void> write(std::int64_t node, const NodeHistory& history) {
+    for (const auto& each : history.seats) {
+      TRY(database_.run("INSERT INTO seat VALUES(?, ?, ?, ?, ?, ?, ?)", each.seat.part, node,
+                        each.seat.slot, each.seat.device, each.started, each.last, each.ended));
+    }
+    for (const auto& each : history.findings) {
+      const auto& finding = each.finding;
+      TRY(database_.run(
+          "INSERT OR IGNORE INTO finding VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", node,
+          each.part, finding.check, finding.device, to_string(finding.outcome), finding.code,
+          to_string(finding.remedy), finding.message, value_text(finding.observed),
+          value_text(finding.limit), finding.unit, each.started, each.last, each.ended,
+          each.reports));
+    }
+    for (const auto& each : history.incidents) {
+      TRY(database_.run("INSERT OR IGNORE INTO incident VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?)", node,
+                        each.started, each.cause, each.device, each.part, each.boot, each.ended,
+                        each.hours, each.message));
+    }
+    for (const auto& each : history.uptimes) {
+      TRY(database_.run("INSERT OR IGNORE INTO uptime VALUES(?, ?, ?, ?)", node, each.started,
+                        each.ended, each.boot));
+    }
+    return {};
+  }
+
+  Database& database_;
+  Read<Setup> setups_;
+  Read<std::vector<SeatedPart>> fittings_;
+};
+
+}  // namespace
+
+Result<std::uint64_t> renew_intervals(Database& database) {
+  constexpr std::size_t kNodesAtOnce = 500;
+  std::vector<std::int64_t> nodes;
+  TRY(database.each("SELECT id FROM node WHERE touched ORDER BY id",
+                    [&](const Row& row) { nodes.push_back(row.whole(0)); }));
+  Renewal renewal(database);
+  for (std::size_t done = 0; done < nodes.size();) {
+    TRY(in_transaction(database, [&]() -> Result<void> {
+      for (std::size_t i = 0; i < kNodesAtOnce && done < nodes.size(); ++i, ++done) {
+        TRY(renewal.renew(nodes[done]));
+      }
+      return {};
+    }));
+  }
+  return nodes.size();
+}
+
+}  // namespace muster::fleet

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+// The documents below files and folders, and on standard input: one a file, or one a line.
+#pragma once
+
+#include <cstddef>
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "fleet/importer.hpp"
+#include "lib/base/descriptor.hpp"
+#include "lib/base/result.hpp"
+
+namespace muster::fleet {
+
+class DocumentSource {
+ public:
+  // Paths are files, folders of *.json and *.jsonl at any depth, or "-".
+  explicit DocumentSource(std::vector<std::string> paths) : paths_(std::move(paths)) {}
+
+  // Returns some documents; none at the end. Files of folders that cannot be read have no text and
+  // are in `unreadable`. An error is one of a path of the command line.
+  [[nodiscard]] Result<std::vector<NamedDocument>> next();
+
+  struct Unreadable {
+    std::string name, why;
+  };
+
+  [[nodiscard]] const std::vector<Unreadable>& unreadable() const { return unreadable_; }
+
+ private:
+  // A file that is being read.
+  struct OpenFile {
+    std::string name;
+    std::string run;
+    Descriptor opened;
+    int descriptor = -1;
+    std::string buffer;
+    std::size_t used = 0;  // of the buffer
+    std::size_t line = 0;
+    bool by_line = false;
+    bool at_end = false;
+  };
+
+  [[nodiscard]] Result<void> open_next();
+  [[nodiscard]] Result<void> open_file(const std::filesystem::path& path, bool is_named);
+  [[nodiscard]] Result<std::optional<std::string>> next_text();
+  [[nodiscard]] Result<std::optional<std::string>> next_line();
+  [[nodiscard]] Result<bool> read_more();
+  [[nodiscard]] std::string run_of(const std::filesystem::path& file);
+
+  std::vector<std::string> paths_;
+  std::size_t next_path_ = 0;
+  std::filesystem::recursive_directory_iterator folder_;
+  std::optional<OpenFile> file_;
+  std::map<std::string, std::string> runs_;  // by folder
+  std::vector<Unreadable> unreadable_;
+};
+
+}  // namespace muster::fleet

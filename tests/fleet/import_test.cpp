@@ -1,0 +1,245 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <fstream>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "fleet/add.hpp"
+#include "fleet/store.hpp"
+#include "tests/fleet/dump.hpp"
+#include "tests/fleet/year.hpp"
+#include "tests/support/temp_dir.hpp"
+
+namespace muster::fleet {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::SizeIs;
+using Lines = std::vector<std::string>;
+
+Result<std::string> no_snapshots(const Snapshot& /*snapshot*/) {
+  return make_error("cannot be judged");
+}
+
+class ImportTest : public ::testing::Test {
+ protected:
+  // Imports documents as lines of a file.
+  ImportCounts add(const std::string& store, const Lines& lines) {
+    const auto file = temp_.path() / fmt::format("{}.jsonl", ++files_);
+    std::ofstream(file, std::ios::binary) << fmt::format("{}\n", fmt::join(lines, "\n"));
+    auto opened = Store::open_to_write(temp_.path() / store);
+    EXPECT_TRUE(opened) << (opened ? "" : opened.error().message);
+    Importer importer(opened->database(), "");
+    DocumentSource source({file.string()});
+    const auto done = import_documents(opened->database(), importer, source, no_snapshots);
+    EXPECT_TRUE(done) << (done ? "" : done.error().message);
+    return importer.counts();
+  }
+
+  std::string dump_of(const std::string& store) {
+    auto opened = Store::open_to_read(temp_.path() / store);
+    EXPECT_TRUE(opened) << (opened ? "" : opened.error().message);
+    return dump(opened->database());
+  }
+
+  // Texts of the rows of a query, with blanks between columns.
+  Lines rows(const std::string& store, std::string_view sql) {
+    auto opened = Store::open_to_read(temp_.path() / store);
+    Lines rows;
+    const auto read = opened->database().each(sql, [&](const Row& row) {
+      std::string text;
+      for (int i = 0; i < row.size(); ++i) {
+        text += fmt::format("{}{}", i == 0 ? "" : " ", row.is_null(i) ? "-" : row.text(i));
+      }
+      rows.push_back(text);
+    });
+    EXPECT_TRUE(read) << (read ? "" : read.error().message);
+    return rows;
+  }
+
+  [[nodiscard]] std::string file(const std::string& name) const {
+    return (temp_.path() / name).string();
+  }
+
+  TempDir temp_;
+  int files_ = 0;
+};
+
+// The days around a move of a part, replacements and failures.
+Lines eventful_days() {
+  using P = PlantedFaults;
+  const Year year({.failures = 60});
+  Lines reports;
+  for (const int node : {P::kLemonNode, P::kLemonNodeLater, P::kSlotNode, 5}) {
+    for (int day = 100; day < 130; ++day) reports.push_back(year.report(node, day));
+    for (int day = 140; day < 185; ++day) reports.push_back(year.report(node, day));
+  }
+  return reports;
+}
+
+TEST_F(ImportTest, GivesTheSameStoreInEveryOrder) {
+  auto reports = eventful_days();
+  EXPECT_EQ(add("in-order", reports).reports, reports.size());
+  const auto expected = dump_of("in-order");
+  EXPECT_THAT(expected, HasSubstr("incident|"));
+
+  std::mt19937 random(7);
+  std::ranges::shuffle(reports, random);
+  add("shuffled", reports);
+  EXPECT_EQ(dump_of("shuffled"), expected);
+
+  const auto again = add("shuffled", reports);
+  EXPECT_EQ(again.reports, 0);
+  EXPECT_EQ(again.known, reports.size());
+  EXPECT_EQ(dump_of("shuffled"), expected);
+
+  const auto half = reports.begin() + std::ssize(reports) / 2;
+  add("halves", {half, reports.end()});
+  add("halves", {reports.begin(), half});
+  EXPECT_EQ(dump_of("halves"), expected);
+}
+
+TEST_F(ImportTest, FollowsAPartThatMoved) {
+  using P = PlantedFaults;
+  const Year year({.failures = 0});
+  Lines reports;
+  for (const int node : {P::kLemonNode, P::kLemonNodeLater}) {
+    for (int day = P::kLemonMoved - 2; day < P::kLemonMoved + 2; ++day) {
+      reports.push_back(year.report(node, day));
+    }
+  }
+  add("store", reports);
+  const auto moved = Year::time(P::kLemonNode, P::kLemonMoved);
+  EXPECT_THAT(rows("store", fmt::format("SELECT node.name, device, ended FROM seat "
+                                        "JOIN part ON part.id = part JOIN node ON node.id = node "
+                                        "WHERE serial = '{}' ORDER BY started",
+                                        P::kLemon)),
+              ElementsAre(fmt::format("gpu-00008 gpu2 {}", moved), "gpu-00043 gpu5 -"));
+}
+
+std::string report_with(std::string_view finding, std::string_view verdict, int day,
+                        std::string_view node = "n1") {
+  return fmt::format(
+      R"({{"schema":"muster.report/1","node":"{}","profile":"p","context":"periodic",)"
+      R"("started":"2026-01-{:02}T00:00:00Z","duration_ms":1,"verdict":"{}","boot_id":"b",)"
+      R"("checks":[{{"id":"a.b","outcome":"{}"}}],"findings":[{}],"probes":[]}})",
+      node, day, verdict, finding.empty() ? "pass" : "fail", finding);
+}
+
+std::string failure(std::string_view device) {
+  return fmt::format(R"({{"check":"a.b","device":"{}","outcome":"fail","message":"m",)"
+                     R"("remedy":"reboot"}})",
+                     device);
+}
+
+TEST_F(ImportTest, JoinsReportsToFindingsAndIncidents) {
+  add("store", {report_with("", "healthy", 1), report_with(failure("gpu3"), "unhealthy", 2),
+                report_with(failure("gpu3"), "unhealthy", 3), report_with("", "healthy", 5)});
+  EXPECT_THAT(rows("store",
+                   "SELECT device, reports, (last - started) / 86400, (ended - last) / 86400 "
+                   "FROM finding"),
+              ElementsAre("gpu3 2 1 2"));
+  EXPECT_THAT(rows("store", "SELECT cause, device, hours FROM incident"),
+              ElementsAre("a.b gpu3 72.0"));
+  EXPECT_THAT(rows("store", "SELECT (ended - started) / 86400 FROM uptime"), ElementsAre("4"));
+  EXPECT_THAT(rows("store", "SELECT name, verdict, reports FROM node"),
+              ElementsAre("n1 healthy 4"));
+}
+
+TEST_F(ImportTest, AFaultOfManyDevicesIsOneIncident) {
+  add("store",
+      {report_with(fmt::format("{},{}", failure("gpu1"), failure("gpu2")), "unhealthy", 1)});
+  EXPECT_THAT(rows("store", "SELECT cause, device, ended FROM incident"),
+              ElementsAre("a.b 2 devices -"));
+}
+
+TEST_F(ImportTest, SetsDamagedForeignAndNewerDocumentsAside) {
+  const auto good = report_with("", "healthy", 1);
+  auto newer = good;
+  newer.replace(newer.find("report/1"), 8, "report/2");
+  const auto counts = add("store", {good.substr(0, 100), R"({"schema":"other/1"})", newer, "{}",
+                                    report_with("", "healthy", 2, ""), good});
+  EXPECT_EQ(counts.reports, 1);
+  EXPECT_EQ(counts.refused, 5);
+  ASSERT_THAT(counts.complaints, SizeIs(5));
+  EXPECT_THAT(counts.complaints[0], HasSubstr("1.jsonl:1: "));
+  EXPECT_THAT(counts.complaints[1], HasSubstr("unknown schema \"other/1\""));
+  EXPECT_THAT(counts.complaints[2], HasSubstr("muster.report/2: of another muster"));
+  EXPECT_THAT(counts.complaints[3], HasSubstr("not a document of muster"));
+  EXPECT_THAT(counts.complaints[4], HasSubstr("/node: empty"));
+  EXPECT_THAT(rows("store", "SELECT count(*) FROM refused"), ElementsAre("5"));
+  EXPECT_THAT(rows("store", "SELECT count(*) FROM report"), ElementsAre("1"));
+}
+
+TEST_F(ImportTest, KeepsHostileNamesAsText) {
+  const std::string most(10'000, 'x');
+  const Lines names{R"(<script>alert(1)</script>)",
+                    R"('; DROP TABLE node; --)",
+                    R"(\u001b[2J\r\n\u0000end)",
+                    R"(\"quoted\")",
+                    most,
+                    most + "y"};
+  Lines reports;
+  for (const auto& name : names)
+    reports.push_back(report_with(failure(name), "unhealthy", 1, name));
+  const auto counts = add("store", reports);
+  EXPECT_EQ(counts.reports, names.size()) << fmt::format("{}", fmt::join(counts.complaints, "\n"));
+  EXPECT_THAT(rows("store", "SELECT name FROM node ORDER BY id"),
+              ElementsAre("<script>alert(1)</script>", "'; DROP TABLE node; --",
+                          R"(\x1b[2J\x0d\x0a\x00end)", "\"quoted\"", most, most + "y"));
+  EXPECT_THAT(rows("store", "SELECT device FROM incident"), SizeIs(names.size()));
+}
+
+TEST_F(ImportTest, KeepsEarlierDocumentsWhenTheDiskIsFull) {
+  const Lines first{report_with("", "healthy", 1)};
+  add("store", first);
+  const auto before = dump_of("store");
+  auto opened = Store::open_to_write(temp_.path() / "store");
+  auto& database = opened->database();
+  const auto pages = database.whole("PRAGMA page_count");
+  ASSERT_TRUE(database.execute(fmt::format("PRAGMA max_page_count = {}", **pages + 2)));
+  const auto reports = eventful_days();
+  std::ofstream(file("many.jsonl")) << fmt::format("{}\n", fmt::join(reports, "\n"));
+  {
+    Importer importer(database, "");
+    DocumentSource source({file("many.jsonl")});
+    const auto done = import_documents(database, importer, source, no_snapshots);
+    ASSERT_FALSE(done);
+    EXPECT_THAT(done.error().message, HasSubstr("database or disk is full"));
+  }
+  EXPECT_EQ(dump(database), before);
+  ASSERT_TRUE(database.execute("PRAGMA max_page_count = 1000000"));
+  Importer importer(database, "");
+  DocumentSource source({file("many.jsonl")});
+  EXPECT_TRUE(import_documents(database, importer, source, no_snapshots));
+  EXPECT_EQ(importer.counts().reports, reports.size());
+}
+
+TEST_F(ImportTest, ReadsFoldersFilesAndIndentedDocuments) {
+  std::filesystem::create_directories(temp_.path() / "spool/deep");
+  std::ofstream(file("spool/one.json")) << report_with("", "healthy", 1) << "\n\n";
+  std::ofstream(file("spool/deep/two.json")) << "{\n" << report_with("", "healthy", 2).substr(1);
+  std::ofstream(file("spool/other.txt")) << "not read";
+  std::ofstream(file("spool/empty.json")) << "";
+  std::ofstream(file("lines")) << report_with("", "healthy", 3) << '\n'
+                               << report_with("", "healthy", 4);
+  auto opened = Store::open_to_write(temp_.path() / "store");
+  Importer importer(opened->database(), "");
+  DocumentSource source({file("spool"), file("lines")});
+  ASSERT_TRUE(import_documents(opened->database(), importer, source, no_snapshots));
+  EXPECT_EQ(importer.counts().reports, 4);
+  EXPECT_EQ(importer.counts().refused, 0);
+  DocumentSource missing({file("nowhere")});
+  const auto done = import_documents(opened->database(), importer, missing, no_snapshots);
+  ASSERT_FALSE(done);
+  EXPECT_THAT(done.error().message, HasSubstr("No such file or directory"));
+}
+
+}  // namespace
+}  // namespace muster::fleet
