@@ -31,7 +31,7 @@ Result<std::vector<std::string_view>> fields_of(std::string_view line, std::size
 }
 
 // Empty for "Unknown" and "None".
-std::optional<std::int64_t> time_of(std::string_view text) {
+std::optional<std::int64_t> slurm_time(std::string_view text) {
   const auto time = parse_unsigned(text);
   if (!time || *time == 0) return std::nullopt;
   return static_cast<std::int64_t>(*time);
@@ -44,11 +44,11 @@ Result<std::vector<SlurmOutage>> parse_outages(std::string_view text) {
   for (const auto line : split_lines(text)) {
     if (trim(line).empty()) continue;
     TRY_ASSIGN(const auto fields, fields_of(line, 6));
-    const auto started = time_of(fields[1]);
+    const auto started = slurm_time(fields[1]);
     if (fields[0].empty() || !started) continue;  // of the whole cluster
     outages.push_back({.node = printable(fields[0]),
                        .started = *started,
-                       .ended = time_of(fields[2]),
+                       .ended = slurm_time(fields[2]),
                        .state = printable(fields[3]),
                        .who = printable(fields[4]),
                        .reason = printable(fields[5])});
@@ -61,13 +61,13 @@ Result<std::vector<SlurmJob>> parse_jobs(std::string_view text) {
   for (const auto line : split_lines(text)) {
     if (trim(line).empty()) continue;
     TRY_ASSIGN(const auto fields, fields_of(line, 6));
-    const auto started = time_of(fields[1]);
+    const auto started = slurm_time(fields[1]);
     auto nodes = expand_hostlist(fields[5]);
     if (!started || !nodes) continue;  // it never ran: "None assigned"
     jobs.push_back({.job = printable(fields[0]),
                     .nodes = *std::move(nodes),
                     .started = *started,
-                    .ended = time_of(fields[2]),
+                    .ended = slurm_time(fields[2]),
                     .state = printable(fields[3]),
                     .exit_code = printable(fields[4])});
   }

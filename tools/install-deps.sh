@@ -11,7 +11,7 @@ debian_build=(g++ cmake ninja-build pkg-config libfmt-dev libexpected-dev libyam
   libsqlite3-dev zlib1g-dev)
 debian_test=(openmpi-bin openssh-server slurm-wlm munge iproute2 libgtest-dev libgmock-dev libbenchmark-dev
   cppcheck shellcheck shfmt prometheus prometheus-node-exporter pciutils hwloc man-db procps util-linux jq
-  python3-jsonschema python3-yaml tidy)
+  python3-jsonschema python3-yaml tidy postgresql)
 # Installed if the release has them: the oldest supported compiler, linters, SimGrid, and the tools of a guest
 # with software RDMA.
 debian_offered=(g++-11 clang-format-14 clang-tidy-14 clang-14 lld-14 libclang-rt-14-dev
