@@ -3,15 +3,17 @@
 
 #include <fmt/format.h>
 #include <openssl/evp.h>
-#include <zlib.h>
 
 #include <algorithm>
 #include <array>
 #include <bit>
 #include <cstring>
+#include <deque>
 #include <optional>
+#include <unordered_map>
 #include <utility>
 
+#include "fleet/compression.hpp"
 #include "lib/base/clock.hpp"
 #include "lib/base/json_read.hpp"
 #include "lib/base/json_write.hpp"
@@ -92,7 +94,11 @@ struct StoredEvent {
   MUSTER_FIELD(std::string, boot_id, "");
 };
 
-std::string name(std::string_view text) { return printable(text, kLongestName); }
+std::string name(std::string_view text) {
+  const bool is_plain = std::ranges::all_of(text, [](char c) { return c >= ' ' && c <= '~'; });
+  return is_plain && text.size() <= kLongestName ? std::string(text)
+                                                 : printable(text, kLongestName);
+}
 
 Result<std::int64_t> time_of(std::string_view text) {
   if (const auto time = parse_utc(text)) return time->time_since_epoch().count();
@@ -110,25 +116,50 @@ void add_number(std::string& bytes, double number) {
   bytes.append(reinterpret_cast<const char*>(&value), sizeof value);
 }
 
+// Most reports have the same layout: its positions are made once for each batch, which has a thread
+// of its own.
 class ValuesBuilder {
  public:
-  void add(Position position, double number) {
-    for (const auto* text :
-         {&position.quantity, &position.device, &position.unit, &position.conditions}) {
-      spec_ += *text;
-      spec_ += '\n';  // never in a printable text
+  // The texts must live until take().
+  void add(std::string_view quantity, std::string_view device, std::string_view unit, double number,
+           std::string conditions = {}) {
+    for (const auto text : {quantity, device, unit, std::string_view(conditions)}) {
+      const auto size = static_cast<std::uint32_t>(text.size());
+      spec_.append(reinterpret_cast<const char*>(&size), sizeof size);
+      spec_ += text;
     }
-    values_.positions.push_back(std::move(position));
+    positions_.push_back({quantity, device, unit, std::move(conditions)});
     add_number(values_.bytes, number);
   }
 
   [[nodiscard]] Values take() {
-    if (!spec_.empty()) values_.layout = sum_of(spec_);
+    if (positions_.empty()) return {};
+    thread_local std::unordered_map<std::int64_t, std::shared_ptr<const std::vector<Position>>>
+        known;
+    values_.layout = sum_of(spec_);
+    auto& positions = known[values_.layout];
+    if (positions == nullptr) positions = made();
+    values_.positions = positions;
     return std::move(values_);
   }
 
  private:
+  struct RawPosition {
+    std::string_view quantity, device, unit;
+    std::string conditions;
+  };
+
+  [[nodiscard]] std::shared_ptr<const std::vector<Position>> made() const {
+    std::vector<Position> positions;
+    for (const auto& each : positions_) {
+      positions.push_back({name(each.quantity), name(each.device), name(each.unit),
+                           printable(each.conditions, kLongestMessage)});
+    }
+    return std::make_shared<const std::vector<Position>>(std::move(positions));
+  }
+
   std::string spec_;
+  std::vector<RawPosition> positions_;
   Values values_;
 };
 
@@ -136,22 +167,22 @@ std::string conditions_of(const MeasurementConditions& on) {
   auto same = on;
   same.test.clear();
   same.device.clear();
-  return printable(to_json_line(same), kLongestMessage);
+  return to_json_line(same);
 }
 
 Values values_of(const StoredReport& report) {
   ValuesBuilder builder;
   for (const auto& [check, of_check] : report.values) {
     for (const auto& [device, number] : of_check.by_device) {
-      builder.add({name(check), name(device), name(of_check.unit), ""}, number);
+      builder.add(check, device, of_check.unit, number);
     }
   }
+  std::deque<std::string> quantities;  // do not move
   for (const auto& each : report.measurements) {
     const auto& on = each.conditions;
-    builder.add(
-        {name(fmt::format("{} {}", on.test.empty() ? on.collective : on.test, each.quantity)),
-         name(on.device), name(each.unit), conditions_of(on)},
-        each.value);
+    quantities.push_back(
+        fmt::format("{} {}", on.test.empty() ? on.collective : on.test, each.quantity));
+    builder.add(quantities.back(), on.device, each.unit, each.value, conditions_of(on));
   }
   return builder.take();
 }
@@ -454,30 +485,6 @@ Result<std::vector<Record>> parse_document(std::string_view text, const JudgeSna
     if (!is_snapshot) records = schema->read(json, sum);
   }));
   return is_snapshot ? read_snapshot(text, sum, judge) : records;
-}
-
-std::string compressed(std::string_view text) {
-  auto size = ::compressBound(text.size());
-  std::string bytes(sizeof(std::uint64_t) + size, '\0');
-  const std::uint64_t before = text.size();
-  std::memcpy(bytes.data(), &before, sizeof before);
-  ::compress(reinterpret_cast<Bytef*>(bytes.data()) + sizeof before, &size,
-             reinterpret_cast<const Bytef*>(text.data()), text.size());
-  bytes.resize(sizeof before + size);
-  return bytes;
-}
-
-Result<std::string> decompressed(std::string_view bytes) {
-  std::uint64_t before = 0;
-  constexpr std::uint64_t kLargest = 1UL << 30U;
-  if (bytes.size() >= sizeof before) std::memcpy(&before, bytes.data(), sizeof before);
-  std::string text(std::min(before, kLargest), '\0');
-  ::uLongf size = text.size();
-  const auto packed = bytes.substr(std::min(bytes.size(), sizeof before));
-  const int code = ::uncompress(reinterpret_cast<Bytef*>(text.data()), &size,
-                                reinterpret_cast<const Bytef*>(packed.data()), packed.size());
-  if (code == Z_OK && size == before) return text;
-  return make_error("a compressed document is damaged");
 }
 
 }  // namespace muster::fleet

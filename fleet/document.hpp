@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -53,9 +54,9 @@ struct Position {
 };
 
 struct Values {
-  std::vector<Position> positions;
-  std::int64_t layout = 0;  // the sum of all positions; 0 without values
-  std::string bytes;        // float32, little-endian
+  std::shared_ptr<const std::vector<Position>> positions;  // null without values
+  std::int64_t layout = 0;                                 // the sum of all positions
+  std::string bytes;                                       // float32, little-endian
 };
 
 // A report about one node.
@@ -105,9 +106,5 @@ using JudgeSnapshot = std::function<Result<std::string>(const Snapshot&)>;
 // error says whether the document is damaged, foreign, or of a newer muster.
 [[nodiscard]] Result<std::vector<Record>> parse_document(std::string_view text,
                                                          const JudgeSnapshot& judge);
-
-// Compresses with zlib, and the reverse; the size is in front.
-[[nodiscard]] std::string compressed(std::string_view text);
-[[nodiscard]] Result<std::string> decompressed(std::string_view bytes);
 
 }  // namespace muster::fleet

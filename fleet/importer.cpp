@@ -7,6 +7,7 @@
 #include <optional>
 #include <utility>
 
+#include "fleet/compression.hpp"
 #include "lib/base/text.hpp"
 
 namespace muster::fleet {
@@ -75,7 +76,7 @@ Result<std::int64_t> Importer::layout_id(const Values& values) {
     TRY(database_.run("INSERT INTO layout(sum) VALUES(?)", values.layout));
     const auto id = database_.last_id();
     int place = 0;
-    for (const auto& each : values.positions) {
+    for (const auto& each : *values.positions) {
       TRY(database_.run("INSERT INTO position VALUES(?, ?, ?, ?, ?, ?)", id, place++, each.quantity,
                         each.device, each.unit, each.conditions));
     }
@@ -136,7 +137,7 @@ Result<void> Importer::add_record(const NodeReport& report, const NamedDocument&
     ++counts_.reports;
     TRY(touch(node));
   }
-  if (report.values.layout == 0) return {};
+  if (!report.values.positions) return {};
   TRY_ASSIGN(const auto layout, layout_id(report.values));
   return database_.run("INSERT OR IGNORE INTO reading VALUES(?, ?, ?, ?, ?)", report.at, node,
                        report.sum, layout, Blob{report.values.bytes});
@@ -144,7 +145,7 @@ Result<void> Importer::add_record(const NodeReport& report, const NamedDocument&
 
 Result<void> Importer::add_record(const RunRecord& run, const NamedDocument& /*document*/) {
   std::optional<std::int64_t> layout;
-  if (run.values.layout != 0) {
+  if (run.values.positions) {
     TRY_ASSIGN(layout, layout_id(run.values));
   }
   return database_.run(

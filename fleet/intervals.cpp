@@ -37,33 +37,23 @@ class Renewal {
   explicit Renewal(Database& database) : database_(database) {}
 
   [[nodiscard]] Result<void> renew(std::int64_t node) {
-    TRY(read_dictionaries(node));
     NodeHistory history;
     Newest newest;
     std::map<std::int64_t, Newest> boots;
-    Result<void> damaged;
+    Result<void> read;
     TRY(database_.each(
         "SELECT at, verdict, boot, setup, fitting, found FROM report WHERE node = ? "
         "ORDER BY at, sum",
         [&](const Row& row) {
-          const auto& setup = setups_.at(row.whole(3));
-          ReportRow report{.at = row.whole(0),
-                           .verdict = std::string(row.text(1)),
-                           .boot = row.maybe_whole(2),
-                           .is_check = setup.is_check,
-                           .judged = &setup.judged};
-          if (!row.is_null(4)) report.fitting = &fittings_.at(row.whole(4));
-          if (!row.is_null(5)) {
-            auto found = from_json<std::vector<FoundFinding>>(row.text(5));
-            if (!found) damaged = tl::unexpected(found.error());
-            if (found) report.found = *std::move(found);
-          }
-          history.add(report);
-          newest.add(report, setup);
-          if (report.boot) boots[*report.boot].add(report, setup);
+          if (!read) return;
+          read = read_report(row, [&](const ReportRow& report, const Setup& setup) {
+            history.add(report);
+            newest.add(report, setup);
+            if (report.boot) boots[*report.boot].add(report, setup);
+          });
         },
         node));
-    TRY(damaged);
+    TRY(read);
     history.finish();
     TRY(forget(node));
     TRY(write(node, history));
@@ -98,19 +88,24 @@ class Renewal {
     }
   };
 
-  [[nodiscard]] Result<void> read_dictionaries(std::int64_t node) {
-    std::vector<std::int64_t> setups, fittings;
-    TRY(database_.each(
-        "SELECT DISTINCT setup, fitting FROM report WHERE node = ?",
-        [&](const Row& row) {
-          if (!setups_.contains(row.whole(0))) setups.push_back(row.whole(0));
-          if (!row.is_null(1) && !fittings_.contains(row.whole(1))) {
-            fittings.push_back(row.whole(1));
-          }
-        },
-        node));
-    for (const auto id : setups) TRY(read_setup(id));
-    for (const auto id : fittings) TRY(read_fitting(id));
+  template <class Visit>
+  [[nodiscard]] Result<void> read_report(const Row& row, const Visit& visit) {
+    const auto setup_id = row.whole(3);
+    if (!setups_.contains(setup_id)) TRY(read_setup(setup_id));
+    const auto& setup = setups_.at(setup_id);
+    ReportRow report{.at = row.whole(0),
+                     .verdict = std::string(row.text(1)),
+                     .boot = row.maybe_whole(2),
+                     .is_check = setup.is_check,
+                     .judged = &setup.judged};
+    if (const auto fitting = row.maybe_whole(4)) {
+      if (!fittings_.contains(*fitting)) TRY(read_fitting(*fitting));
+      report.fitting = &fittings_.at(*fitting);
+    }
+    if (!row.is_null(5)) {
+      TRY_ASSIGN(report.found, from_json<std::vector<FoundFinding>>(row.text(5)));
+    }
+    visit(report, setup);
     return {};
   }
 

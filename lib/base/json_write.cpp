@@ -23,10 +23,15 @@ void JsonWriter::write(std::uint64_t value) {
 
 void JsonWriter::write(std::string_view value) {
   const auto is_plain = [](char c) { return c >= ' ' && c <= '~' && c != '"' && c != '\\'; };
-  const auto shown = longest_ ? printable(value, *longest_) : std::string();
-  if (longest_) value = shown;
+  std::string shown;
+  bool is_all_plain = std::ranges::all_of(value, is_plain);
+  if (longest_ && !(is_all_plain && value.size() <= *longest_)) {
+    shown = printable(value, *longest_);
+    value = shown;
+    is_all_plain = std::ranges::all_of(value, is_plain);
+  }
   text_ += '"';
-  if (std::ranges::all_of(value, is_plain)) {
+  if (is_all_plain) {
     text_ += value;
   } else {
     const auto json =
