@@ -137,7 +137,7 @@ Result<void> export_table(Database& database, const Table& table, std::int64_t s
   if (!table.is_fact) output.add(fmt::format("DELETE FROM {};\n", table.name));
   int rows = 0;
   TRY(database.each(
-      fmt::format("SELECT {} FROM {} WHERE {} >= ?", fmt::join(names, ", "), table.name,
+      fmt::format("SELECT {} FROM {} WHERE {} >= ?1", fmt::join(names, ", "), table.name,
                   table.time.empty() ? "?1" : table.time),
       [&](const Row& row) {
         if (rows++ % kRowsAtOnce == 0) {
@@ -161,7 +161,8 @@ Result<void> export_table(Database& database, const Table& table, std::int64_t s
 Result<void> export_sql(Database& database, std::int64_t since, Output& output) {
   output.add(
       "-- For psql --set ON_ERROR_STOP=1, into a database or schema of its own.\n"
-      "SET standard_conforming_strings = on;\nSET client_encoding = 'UTF8';\nBEGIN;\n");
+      "SET standard_conforming_strings = on;\nSET client_encoding = 'UTF8';\nSET "
+      "client_min_messages = warning;\nBEGIN;\n");
   for (const auto& table : kTables) TRY(export_table(database, table, since, output));
   output.add(fleet::kPostgresViews);
   output.add("COMMIT;\n");

@@ -173,7 +173,8 @@ Result<void> Importer::add_record(const SnapshotRecord& snapshot, const NamedDoc
   TRY_ASSIGN(const auto fitting, fitting_id(report.fitting));
   TRY(
       database_.run("INSERT INTO snapshot VALUES(?, ?, ?, ?, ?, ?, ?, ?) "
-                    "ON CONFLICT DO UPDATE SET at = excluded.at, sum = excluded.sum, "
+                    "ON CONFLICT(node, week, boot, fitting, verdict) DO UPDATE SET at = "
+                    "excluded.at, sum = excluded.sum, "
                     "document = excluded.document "
                     "WHERE (excluded.at, excluded.sum) < (at, sum)",
                     node, report.at, report.at / kWeek_s, boot.value_or(0), fitting.value_or(0),

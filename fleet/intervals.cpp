@@ -162,18 +162,34 @@ class Renewal {
     return database_.last_id();
   }
 
-  [[nodiscard]] Result<void> forget(std::int64_t node) {
+  // Most seats only have a later `last`: rows with other keys are rare.
+  [[nodiscard]] Result<void> write_seats(std::int64_t node, const NodeHistory& history) {
+    const auto write = [&]() -> Result<void> {
+      for (const auto& each : history.seats) {
+        TRY(
+            database_.run("INSERT INTO seat VALUES(?, ?, ?, ?, ?, ?, ?) "
+                          "ON CONFLICT(node, slot, part, started) DO UPDATE SET "
+                          "device = excluded.device, last = excluded.last, ended = excluded.ended",
+                          each.seat.part, node, each.seat.slot, each.seat.device, each.started,
+                          each.last, each.ended));
+      }
+      return {};
+    };
+    TRY(write());
+    TRY_ASSIGN(const auto rows, database_.whole("SELECT count(*) FROM seat WHERE node = ?", node));
+    if (rows == std::ssize(history.seats)) return {};
     TRY(database_.run("DELETE FROM seat WHERE node = ?", node));
+    return write();
+  }
+
+  [[nodiscard]] Result<void> forget(std::int64_t node) {
     TRY(database_.run("DELETE FROM finding WHERE node = ?", node));
     TRY(database_.run("DELETE FROM incident WHERE node = ?", node));
     return database_.run("DELETE FROM uptime WHERE node = ?", node);
   }
 
   [[nodiscard]] Result<void> write(std::int64_t node, const NodeHistory& history) {
-    for (const auto& each : history.seats) {
-      TRY(database_.run("INSERT INTO seat VALUES(?, ?, ?, ?, ?, ?, ?)", each.seat.part, node,
-                        each.seat.slot, each.seat.device, each.started, each.last, each.ended));
-    }
+    TRY(write_seats(node, history));
     for (const auto& each : history.findings) {
       const auto& finding = each.finding;
       TRY(database_.run(

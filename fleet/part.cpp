@@ -189,7 +189,7 @@ Result<std::vector<Life>> lives_of(Database& database, const FleetCommand& comma
   for (const auto id : nodes) TRY(read_node(database, id, lives.emplace_back(Life{.name = name})));
   for (const auto id : parts) TRY(read_part(database, id, lives.emplace_back(Life{.name = name})));
   if (!lives.empty()) return lives;
-  return make_missing(fmt::format("{}: no node and no part of this name", printable(name, 80)));
+  return make_missing(fmt::format("{}: no node or part of this name", printable(name, 80)));
 }
 
 std::string to_text(const Life& life) {

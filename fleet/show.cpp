@@ -58,7 +58,7 @@ struct FleetState {
   MUSTER_FIELD(std::vector<std::string>, unhealthy, "");
   MUSTER_FIELD(std::vector<std::string>, silent, "without a report for two days");
   MUSTER_FIELD(std::vector<CauseLine>, causes, "of incidents of the last 30 days");
-  MUSTER_FIELD(std::vector<PartsLine>, parts, "now in nodes");
+  MUSTER_FIELD(std::vector<PartsLine>, parts, "that were ever seen, in all clusters");
   MUSTER_FIELD(std::int64_t, replaced, "parts in the last 30 days") = 0;
   MUSTER_FIELD(std::int64_t, refused, "documents") = 0;
   MUSTER_FIELD(std::vector<RefusedLine>, refused_first, "at most 5 of them");
@@ -115,15 +115,12 @@ Result<void> read_incidents(Database& database, const std::string& cluster, Flee
 
 Result<void> read_parts(Database& database, const std::string& cluster, FleetState& state) {
   TRY(database.each(
-      "SELECT kind, model, count(*) FROM seat JOIN part ON part.id = part "
-      "JOIN node ON node.id = node WHERE ended IS NULL AND ?1 IN ('', cluster) "
-      "GROUP BY kind, model ORDER BY 3 DESC, 1, 2",
+      "SELECT kind, model, count(*) FROM part GROUP BY kind, model ORDER BY 3 DESC, 1, 2",
       [&](const Row& row) {
         state.parts.push_back({.kind = std::string(row.text(0)),
                                .model = std::string(row.text(1)),
                                .parts = row.whole(2)});
-      },
-      cluster));
+      }));
   TRY_ASSIGN(const auto replaced,
              database.whole("SELECT count(*) FROM seat JOIN node ON node.id = node "
                             "WHERE ended > (SELECT max(last) FROM node) - ?2 "
@@ -187,7 +184,7 @@ std::string to_text(const FleetState& state) {
   if (state.causes.size() > kMost) {
     text += fmt::format("  and {} more\n", counted(state.causes.size() - kMost, "cause"));
   }
-  if (!state.parts.empty()) text += "\nparts\n";
+  if (!state.parts.empty()) text += "\nparts ever seen\n";
   for (std::size_t i = 0; i < std::min(kMost, state.parts.size()); ++i) {
     const auto& each = state.parts[i];
     text += fmt::format("  {:<8}{:<34}{:>8}\n", printable(each.kind, 8), printable(each.model, 32),

@@ -19,7 +19,7 @@ constexpr int kGpus = 8;
 constexpr std::int64_t kDay_s = 86'400;
 constexpr std::int64_t kFirst = 1'767'225'600;  // 2026-01-01
 
-// What is drawn for a node and a day; each of several GPUs adds its index.
+// Numbers drawn for a node and a day; each of several GPUs adds its index.
 enum Draw {
   fails = 1,
   fault_device = 2,
