@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "checks/margins.hpp"
 #include "lib/node/snapshot.hpp"
 #include "lib/profile/profile.hpp"
 #include "lib/report/finding.hpp"
@@ -42,6 +43,9 @@ struct Check {
   Findings (*judge)(const Snapshot&, const Profile&) = nullptr;
   // Instead of `judge`, for rules that depend on the context.
   Findings (*judge_in)(const Snapshot&, const Profile&, const Context&) = nullptr;
+  // Optional: adds every number that the check compares with a limit. Called only if the check
+  // judged the node.
+  void (*margins)(const Snapshot&, const Profile&, Margins&) = nullptr;
 };
 
 }  // namespace muster

@@ -32,7 +32,7 @@ slurm/commands : lib/base lib/process lib/hosts lib/report lib/command lib/profi
 checks/nhc_conf : lib/base lib/node lib/profile lib/report checks checks/shared lib/hosts
 checks/make_profile : lib/base lib/node lib/profile checks/shared
 checks/app   : accept fleet lib/base lib/process lib/command lib/fleet lib/kubernetes lib/node lib/profile lib/report lib/state lib/probes checks checks/nhc_conf checks/make_profile slurm/commands lib/hosts
-checks       : lib/base lib/node lib/profile lib/report
+checks       : lib/base lib/node lib/profile lib/report lib/state
 checks/shared : lib/base lib/node lib/profile lib/state checks
 checks/xid   : lib/base lib/node lib/profile checks/shared
 checks/gpu   : lib/profile lib/state checks checks/shared checks/xid

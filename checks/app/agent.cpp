@@ -36,8 +36,8 @@ struct Judged {
 // Runs in a process of its own, because it moves to the host's namespaces.
 Judged judge_node(const AgentCommand& command, const Caller& caller) {
   std::error_code failure;
-  std::vector<std::string> arguments{"check",    "--host",   "--context",
-                                     "periodic", "--format", "json"};
+  std::vector<std::string> arguments{"check",    "--host", "--context", "periodic",
+                                     "--format", "json",   "--verbose"};
   arguments.insert(arguments.end(), command.check.begin(), command.check.end());
   const auto ended =
       run_program({.program = std::filesystem::read_symlink("/proc/self/exe", failure),
@@ -68,9 +68,11 @@ std::string publish(kubernetes::NodeStatus& node, const AgentCommand& command,
   const auto judged = judge_node(command, caller);
   auto conditions = kubernetes::conditions_for(judged.status, judged.message);
   const auto published = node.publish(std::move(conditions));
-  const auto written = command.metrics.empty()
-                           ? Result<void>()
-                           : replace_file(command.metrics, to_prometheus(judged.report), 0644);
+  const auto written =
+      command.metrics.empty()
+          ? Result<void>()
+          : replace_file(command.metrics,
+                         to_prometheus(judged.report, {.all_values = command.all_values}), 0644);
   if (!published) return published.error().message;
   for (const auto& each : *published) {
     caller.console.note(fmt::format("muster: {} is {}: {}", each.value("type", ""),

@@ -32,6 +32,7 @@ struct CheckCommand {
   std::string nhc_conf;                 // empty: the context's checks
   bool active = false;                  // run the benchmarks of its lines
   Format format = Format::text;
+  bool all_values = false;             // Prometheus: also values that other exporters have
   std::string output;                  // empty: standard output
   std::vector<std::string> snapshots;  // files and directories; empty: this node
   std::string save_snapshot;
@@ -51,6 +52,7 @@ struct AgentCommand {
   std::string node;                 // empty: of NODE_NAME
   std::optional<Seconds> interval;  // empty: a minute
   std::string metrics;              // file; empty: none
+  bool all_values = false;          // in it: also values that other exporters have
   std::vector<std::string> check;   // options for `muster check`
   std::string account;              // folder; empty: the usual one
 };

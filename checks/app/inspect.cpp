@@ -19,6 +19,7 @@
 #include "checks/app/run_benchmarks.hpp"
 #include "checks/names.hpp"
 #include "checks/nhc_conf/judge.hpp"
+#include "checks/readings.hpp"
 #include "checks/run.hpp"
 #include "lib/base/clock.hpp"
 #include "lib/base/descriptor.hpp"
@@ -367,8 +368,12 @@ Attempt<std::optional<nhc::Config>> nhc_conf_of(const CheckCommand& command,
 Report judge_as_asked(const CheckCommand& command, const std::optional<nhc::Config>& config,
                       const Snapshot& snapshot, const Profile& profile,
                       const nhc::Measured& measured) {
-  if (config) return nhc::judge(snapshot, profile, *config, command.context, measured);
-  return judge(snapshot, profile, selection_of(command));
+  auto report = config ? nhc::judge(snapshot, profile, *config, command.context, measured)
+                       : judge(snapshot, profile, selection_of(command));
+  if (command.format == Format::prometheus || command.verbose) {
+    report.readings = readings_of(snapshot, profile, report);
+  }
+  return report;
 }
 
 Attempt<Inspected> inspect(const CheckCommand& command, const Caller& caller, Deadline& deadline) {
@@ -414,6 +419,7 @@ std::string render(const Report& report, const CheckCommand& command, const Cons
                               .quiet = command.quiet,
                               .colour = to_terminal && console.colour,
                               .width = to_terminal ? console.width : 0,
+                              .all_values = command.all_values,
                               .indent = stream ? 0 : 2};
   return row_of(command.format).render(report, options);
 }
@@ -458,6 +464,7 @@ Attempt<CheckedNode> check_node(const HookCommand& command, const std::string& d
                            .nvml = command.nvml,
                            .state = command.state,
                            .deadline = Seconds{allowed.count()},
+                           .verbose = true,  // with readings
                            .also = drained_for};
   TRY_ASSIGN(auto inspected, inspect(check, caller, deadline));
   if (!command.dry_run) remember(inspected.observed, caller, deadline);

@@ -57,6 +57,12 @@ Result<void> take_setting(Words& target, Text value) {
   return {};
 }
 
+Result<void> take_values(bool& all, Text value) {
+  TRY(take_choice("own|all", value));
+  all = value == "all";
+  return {};
+}
+
 constexpr Text kContexts = "manual|prolog|epilog|periodic|boot";
 
 Result<void> take_context(std::string& target, Text value) {
@@ -117,6 +123,11 @@ constexpr auto kState = option<&C::state>(
     "--state", "DIR",
     "keep the state of earlier runs in DIR/state.json (default /var/lib/muster; none with --root)");
 template <class C>
+constexpr auto kValues =
+    option<&C::all_values, take_values>("--values", "own|all",
+                                        "metrics that no other exporter has, or also temperature, "
+                                        "power, clocks and HCAs (default own)");
+template <class C>
 constexpr auto kDeadline = option<&C::deadline>(
     "--deadline", "TIME",
     "end within this time, such as 20s, even if something hangs (default: the context's)");
@@ -173,6 +184,7 @@ constexpr std::array kOptions<C>{
                        "a node without jobs"),
     kSet<C>,
     option<&C::format>("--format", kCheckFormats, "format of the report (default text)"),
+    kValues<C>,
     option<&C::output>("--output", "FILE",
                        "write the report to FILE, atomically; %h in its name stands for this host"),
     option<&C::snapshots>(
@@ -323,6 +335,7 @@ constexpr std::array kOptions<A>{
                       "may be repeated"),
     option<&A::metrics>("--metrics", "FILE",
                         "write each report to FILE for the textfile collector of node_exporter"),
+    kValues<A>,
     option<&A::node>("--node", "NAME", "the node's name in Kubernetes (default $NODE_NAME)"),
     option<&A::account>("--service-account", "DIR",
                         "the folder with token and ca.crt (default the pod's)"),

@@ -248,6 +248,18 @@ Findings judge_clocks(const Snapshot& snapshot, const Profile& profile) {
   return findings;
 }
 
+void margins_of_clocks(const Snapshot& snapshot, const Profile& profile, Margins& margins) {
+  const auto& limit = profile.gpu->clocks.slowed_fail_above;
+  for (const Gpu* gpu : gpu::answering(snapshot)) {
+    const auto& clocks = gpu->clocks;
+    const auto heat =
+        part_of_time(snapshot, *gpu, "hardware_thermal_ns", clocks.hardware_thermal_ns);
+    const auto brake = part_of_time(snapshot, *gpu, "power_brake_ns", clocks.power_brake_ns);
+    if (heat) margins.at_most(gpu::name_of(*gpu), "heat", heat->part * 100, limit);
+    if (brake) margins.at_most(gpu::name_of(*gpu), "power_brake", brake->part * 100, limit);
+  }
+}
+
 // gpu.temperature: GPU and memory are cool, with a margin to the point where the GPU slows down.
 
 Finding hot(const Snapshot& snapshot, const Gpu& gpu, Outcome outcome, std::string message,
@@ -337,6 +349,28 @@ Findings judge_temperature(const Snapshot& snapshot, const Profile& profile) {
       "within temperature limits");
 }
 
+void margins_of_temperature(const Snapshot& snapshot, const Profile& profile, Margins& margins) {
+  const auto& limits = profile.gpu->temperature;
+  for (const Gpu* gpu : gpu::answering(snapshot)) {
+    const auto name = gpu::name_of(*gpu);
+    const auto& heat = gpu->heat;
+    if (heat.gpu_c) {
+      margins.at_most(name, "gpu", *heat.gpu_c, limits.warn_above);
+      margins.at_most(name, "gpu", *heat.gpu_c, limits.fail_above);
+    }
+    if (heat.memory_c) {
+      margins.at_most(name, "memory", *heat.memory_c, limits.memory_warn_above);
+      margins.at_most(name, "memory", *heat.memory_c, limits.memory_fail_above);
+      if (!limits.memory_fail_above) {
+        margins.at_most(name, "memory", *heat.memory_c, heat.memory_max_c);
+      }
+    }
+    if (heat.margin_c) {
+      margins.at_least(name, "slowdown", *heat.margin_c, limits.warn_margin_below);
+    }
+  }
+}
+
 // gpu.power: the power limit is the expected one.
 
 // A limit that was set to the same value on all GPUs is the site's choice. A fault lowers the limit
@@ -410,6 +444,7 @@ constinit const Check gpu_clocks::check{
     .needs = Probe::nvml | Probe::identity,
     .not_applicable = gpu::none_to_judge,
     .judge = judge_clocks,
+    .margins = margins_of_clocks,
 };
 
 constinit const Check gpu_temperature::check{
@@ -427,6 +462,7 @@ constinit const Check gpu_temperature::check{
     .needs = Probe::nvml | Probe::identity,
     .not_applicable = gpu::none_to_judge,
     .judge = judge_temperature,
+    .margins = margins_of_temperature,
 };
 
 constinit const Check gpu_power::check{

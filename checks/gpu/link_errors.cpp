@@ -76,6 +76,8 @@ class GpuErrors {
   }
 
   [[nodiscard]] const SeenErrors& seen() const { return seen_; }
+  // Returns those of all links.
+  [[nodiscard]] const Margins& margins() const { return margins_; }
 
  private:
   void scan_link(const NvLink& link) {
@@ -85,6 +87,8 @@ class GpuErrors {
     const auto replays = rise(link, "replays", link.replays, limits_.window.value);
     if (crc && limits_.crc_fail_from_per_second) {
       const double rate_of_crc = static_cast<double>(crc->increments) / crc->seconds;
+      margins_.in(1, MarginUnit::per_second)
+          .at_most(gpu::name_of(gpu_), "crc", rate_of_crc, limits_.crc_fail_from_per_second);
       if (rate_of_crc >= *limits_.crc_fail_from_per_second) {
         seen_.crc.add_link(link, rate_of_crc, crc->seconds);
       }
@@ -120,6 +124,8 @@ class GpuErrors {
     if (!limits_.ber_fail_above) return false;
     if (link.ber.is_unreadable()) seen_.unreadable.add_link(link, link.ber.why());
     if (!link.ber) return false;
+    margins_.in(1, MarginUnit::per_bit)
+        .at_most(gpu::name_of(gpu_), "nvlink_effective", *link.ber, limits_.ber_fail_above);
     if (*link.ber > *limits_.ber_fail_above) seen_.ber.add_link(link, *link.ber);
     return true;
   }
@@ -136,9 +142,12 @@ class GpuErrors {
     return rise_of(snapshot_, key, *fact, over_s);
   }
 
-  static void count(const NvLink& link, const std::optional<Delta>& delta, const Limit<int>& most,
-                    Excess& excess) {
-    if (!delta || !most || delta->increments <= static_cast<std::uint64_t>(*most)) return;
+  void count(const NvLink& link, const std::optional<Delta>& delta, const Limit<int>& most,
+             Excess& excess) {
+    if (!delta || !most) return;
+    margins_.in(1, MarginUnit::any)
+        .at_most(gpu::name_of(gpu_), "", static_cast<double>(delta->increments), most);
+    if (delta->increments <= static_cast<std::uint64_t>(*most)) return;
     excess.add_link(link, static_cast<double>(delta->increments), delta->seconds);
   }
 
@@ -146,6 +155,7 @@ class GpuErrors {
   const Gpu& gpu_;
   const GpuNvlinkErrorLimits& limits_;
   SeenErrors seen_;
+  Margins margins_;
 };
 
 std::string_view up_to(const Links& links) { return links.size() == 1 ? "" : "up to "; }
@@ -247,6 +257,15 @@ Findings judge_nvlink_errors(const Snapshot& snapshot, const Profile& profile) {
     findings.push_back(summary(counts));
   }
   return findings;
+}
+
+void margins_of_nvlink_errors(const Snapshot& snapshot, const Profile& profile, Margins& margins) {
+  if (!snapshot.identity->uptime_s) return;
+  for (const Gpu* each : gpu::answering(snapshot)) {
+    if (each->nvlinks) {
+      margins.append(GpuErrors(snapshot, *each, profile.gpu->nvlink_errors).margins());
+    }
+  }
 }
 
 std::optional<Finding> nvlink_errors_not_applicable(const Snapshot& snapshot,
@@ -351,6 +370,21 @@ Findings judge_pcie_replay(const Snapshot& snapshot, const Profile& profile) {
   return std::move(tally.findings);
 }
 
+void margins_of_pcie_replay(const Snapshot& snapshot, const Profile& profile, Margins& margins) {
+  if (!snapshot.identity->uptime_s) return;
+  margins.in(kMinute, MarginUnit::per_second);
+  const auto& limit = profile.gpu->pcie_replay.warn_above_per_minute;
+  for (const Gpu* each : gpu::answering(snapshot)) {
+    const auto& replays = each->link.replays;
+    if (!replays || *replays >= std::numeric_limits<std::uint32_t>::max()) continue;
+    const auto delta =
+        rise_of(snapshot, fmt::format("gpu.{}.pcie_replays", each->address), *replays);
+    if (!delta) continue;
+    margins.at_most(gpu::name_of(*each), "replay", delta->per_minute(),
+                    limit ? limit : allowed_by_link(each->link));
+  }
+}
+
 }  // namespace
 
 constinit const Check gpu_nvlink_errors::check{
@@ -373,6 +407,7 @@ constinit const Check gpu_nvlink_errors::check{
     .nvml_parts = {.links = true},
     .not_applicable = nvlink_errors_not_applicable,
     .judge = judge_nvlink_errors,
+    .margins = margins_of_nvlink_errors,
 };
 
 constinit const Check gpu_pcie_replay::check{
@@ -391,6 +426,7 @@ constinit const Check gpu_pcie_replay::check{
     .needs = Probe::nvml | Probe::identity,
     .not_applicable = gpu::none_to_judge,
     .judge = judge_pcie_replay,
+    .margins = margins_of_pcie_replay,
 };
 
 }  // namespace muster::checks

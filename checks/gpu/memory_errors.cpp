@@ -51,6 +51,18 @@ Findings judge_corrected(const Snapshot& snapshot, const Profile& profile) {
   return gpu::each(snapshot, judge_one, "with few corrected memory errors");
 }
 
+void margins_of_corrected(const Snapshot& snapshot, const Profile& profile, Margins& margins) {
+  const auto& limits = profile.gpu->ecc_corrected;
+  for (const Gpu* gpu : gpu::answering(snapshot)) {
+    const auto add = [&](std::string_view kind, const Fact<std::uint64_t>& errors,
+                         const Limit<int>& most) {
+      if (errors) margins.at_most(gpu::name_of(*gpu), kind, static_cast<double>(*errors), most);
+    };
+    add("dram", gpu->ecc_aggregate.dram_corrected, limits.dram_warn_above);
+    add("sram", gpu->ecc_aggregate.sram_corrected, limits.sram_warn_above);
+  }
+}
+
 // Empty if every counter of this GPU is known.
 std::optional<Finding> missing_uncorrected_count(const Snapshot& snapshot, const Gpu& gpu) {
   constexpr std::string_view kWhat = "the count of uncorrected errors";
@@ -235,6 +247,16 @@ Findings judge_rows(const Snapshot& snapshot, const Profile& profile) {
   return findings;
 }
 
+void margins_of_rows(const Snapshot& snapshot, const Profile& profile, Margins& margins) {
+  for (const Gpu* gpu : gpu::answering(snapshot)) {
+    const auto& rows = gpu->remapped_rows;
+    if (!rows) continue;
+    margins.at_most(gpu::name_of(*gpu), "",
+                    static_cast<double>(rows->corrected + rows->uncorrected),
+                    profile.gpu->ecc_remapped_rows.watch_above);
+  }
+}
+
 std::optional<Finding> judge_pages_of(const Snapshot& snapshot, const Gpu& gpu,
                                       const GpuRetiredPagesLimits& limits) {
   const auto& pages = gpu.retired_pages;
@@ -268,6 +290,16 @@ Findings judge_pages(const Snapshot& snapshot, const Profile& profile) {
       snapshot,
       [&](const Gpu& gpu) { return judge_pages_of(snapshot, gpu, profile.gpu->ecc_retired_pages); },
       "with sound memory pages");
+}
+
+void margins_of_pages(const Snapshot& snapshot, const Profile& profile, Margins& margins) {
+  for (const Gpu* gpu : gpu::answering(snapshot)) {
+    const auto& pages = gpu->retired_pages;
+    if (!pages.single_bit || !pages.double_bit) continue;
+    margins.at_most(gpu::name_of(*gpu), "",
+                    static_cast<double>(*pages.single_bit + *pages.double_bit),
+                    profile.gpu->ecc_retired_pages.fail_above);
+  }
 }
 
 }  // namespace
@@ -319,6 +351,7 @@ constinit const Check gpu_ecc_corrected::check{
     .needs = Probe::nvml | Probe::identity,
     .not_applicable = gpu::none_to_judge,
     .judge = judge_corrected,
+    .margins = margins_of_corrected,
 };
 
 constinit const Check gpu_ecc_remapped_rows::check{
@@ -339,6 +372,7 @@ constinit const Check gpu_ecc_remapped_rows::check{
     .needs = Probe::nvml | Probe::identity,
     .not_applicable = gpu::none_to_judge,
     .judge = judge_rows,
+    .margins = margins_of_rows,
 };
 
 constinit const Check gpu_ecc_retired_pages::check{
@@ -354,6 +388,7 @@ constinit const Check gpu_ecc_retired_pages::check{
     .needs = Probe::nvml | Probe::identity,
     .not_applicable = gpu::none_to_judge,
     .judge = judge_pages,
+    .margins = margins_of_pages,
 };
 
 }  // namespace muster::checks

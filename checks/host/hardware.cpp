@@ -193,6 +193,19 @@ Findings judge_edac(const Snapshot& snapshot, const Profile& profile) {
   return findings;
 }
 
+void margins_of_edac(const Snapshot& snapshot, const Profile& profile, Margins& margins) {
+  if (!snapshot.kernel->edac || !snapshot.identity->uptime_s) return;
+  margins.in(kHour, MarginUnit::per_second);
+  for (const auto& controller : *snapshot.kernel->edac) {
+    if (!controller.corrected || is_saturated(*controller.corrected)) continue;
+    const auto delta = rise_of(snapshot, fmt::format("edac.{}.corrected", controller.name),
+                               *controller.corrected, kWindowS);
+    if (!delta) continue;
+    margins.at_most(controller.name, "corrected", delta->per_hour(),
+                    profile.host->edac.corrected_warn_above_per_hour);
+  }
+}
+
 // host.temperature: no part of the machine is at the temperature limit of its firmware.
 
 // Some firmware reports 0 if it has no limit.
@@ -235,6 +248,16 @@ Findings judge_zones(const Snapshot& snapshot, const Profile& /*profile*/) {
                  fmt::format("{} below their own limits", counted(judged, "temperature")));
 }
 
+void margins_of_zones(const Snapshot& snapshot, const Profile& /*profile*/, Margins& margins) {
+  if (!snapshot.kernel->thermal_zones) return;
+  for (const auto& zone : *snapshot.kernel->thermal_zones) {
+    const auto limit = limit_of(zone);
+    // Close to the limit the check warns already.
+    if (zone.now_c && limit)
+      margins.at_most(kNode, "", *zone.now_c, Limit<double>(*limit - kMarginC));
+  }
+}
+
 }  // namespace
 
 constinit const Check host_cpu::check{
@@ -266,6 +289,7 @@ constinit const Check host_edac::check{
         "replace it. The counters restart at zero at boot.",
     .needs = Probe::kernel | Probe::identity,
     .judge = judge_edac,
+    .margins = margins_of_edac,
 };
 
 constinit const Check host_temperature::check{
@@ -281,6 +305,7 @@ constinit const Check host_temperature::check{
         "log (ipmitool sel list). 5 C below the limit is a warning.",
     .needs = Probe::kernel | Probe::identity,
     .judge = judge_zones,
+    .margins = margins_of_zones,
 };
 
 }  // namespace muster::checks

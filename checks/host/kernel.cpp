@@ -306,6 +306,12 @@ Findings judge_clock(const Snapshot& snapshot, const Profile& profile) {
   return or_pass(std::move(findings), describe(*snapshot.kernel, limits));
 }
 
+void margins_of_clock(const Snapshot& snapshot, const Profile& profile, Margins& margins) {
+  const auto& clock = snapshot.kernel->clock;
+  if (!clock || !clock->synchronised) return;
+  margins.at_most(kClock, "", clock->estimated_error_s, profile.host->clock.error_warn_above);
+}
+
 }  // namespace
 
 constinit const Check host_kernel::check{
@@ -415,6 +421,7 @@ constinit const Check host_clock::check{
               not_expected("clock state or clocksource"));
         },
     .judge = judge_clock,
+    .margins = margins_of_clock,
 };
 
 }  // namespace muster::checks

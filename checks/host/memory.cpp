@@ -92,6 +92,15 @@ Findings judge_memory_available(const Snapshot& snapshot, const Profile& profile
                  {percent, limit, "%"})};
 }
 
+void margins_of_memory_available(const Snapshot& snapshot, const Profile& profile,
+                                 Margins& margins) {
+  const Memory& memory = *snapshot.memory;
+  if (memory.total_bytes.value_or(0) == 0 || !memory.available_bytes) return;
+  const auto available = static_cast<double>(*memory.available_bytes);
+  margins.at_least(kNode, "", 100.0 * available / static_cast<double>(*memory.total_bytes),
+                   profile.host->memory_available.warn_below);
+}
+
 std::string swap_text(double bytes) {
   return bytes > 0 ? fmt::format("{} of swap", in_gib(bytes)) : std::string("no swap");
 }
@@ -184,6 +193,7 @@ constinit const Check host_memory_available::check{
                         not_limited("the available memory"));
         },
     .judge = judge_memory_available,
+    .margins = margins_of_memory_available,
 };
 
 constinit const Check host_swap::check{

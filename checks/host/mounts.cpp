@@ -214,11 +214,9 @@ std::optional<Finding> disk_not_applicable(const Snapshot& /*snapshot*/, const P
   return std::nullopt;
 }
 
-Findings judge_disks(const Snapshot& snapshot, const Profile& profile) {
-  const DiskLimits& limits = profile.host->disk;
-  Findings findings;
-  std::size_t judged = 0;
-  // One file system mounted in several places is judged once, under its first name.
+// One file system mounted in several places is judged once, under its first name.
+std::vector<const Mount*> judged_mounts(const Snapshot& snapshot, const DiskLimits& limits) {
+  std::vector<const Mount*> judged;
   std::set<std::tuple<std::string, std::string, std::uint64_t>> seen;
   const auto on_top = snapshot.mounts->on_top();
   for (const auto& mount : snapshot.mounts->mounts) {
@@ -226,15 +224,34 @@ Findings judge_disks(const Snapshot& snapshot, const Profile& profile) {
     const bool names_device = mount.source.find('/') != std::string::npos;
     if (names_device && !seen.emplace(mount.source, mount.type, mount.space->total_bytes).second)
       continue;
-    ++judged;
-    append(findings, judge_mount(mount, limits));
+    judged.push_back(&mount);
   }
-  if (judged == 0) {
+  return judged;
+}
+
+Findings judge_disks(const Snapshot& snapshot, const Profile& profile) {
+  const DiskLimits& limits = profile.host->disk;
+  Findings findings;
+  const auto judged = judged_mounts(snapshot, limits);
+  for (const Mount* mount : judged) append(findings, judge_mount(*mount, limits));
+  if (judged.empty()) {
     return {not_known(kNode, "disk use",
                       Fact<int>::unreadable("no writable file system reports its size"))};
   }
   return or_pass(std::move(findings),
-                 fmt::format("{} with space left", counted(judged, "file system")));
+                 fmt::format("{} with space left", counted(judged.size(), "file system")));
+}
+
+void margins_of_disks(const Snapshot& snapshot, const Profile& profile, Margins& margins) {
+  const DiskLimits& limits = profile.host->disk;
+  for (const Mount* mount : judged_mounts(snapshot, limits)) {
+    const auto point = printable(mount->point);
+    margins.at_most(point, "space", space_percent(*mount->space), limits.warn_above);
+    margins.at_most(point, "space", space_percent(*mount->space), limits.fail_above);
+    if (mount->space->inodes_total == 0) continue;
+    margins.at_most(point, "inodes", inode_percent(*mount->space), limits.inodes_warn_above);
+    margins.at_most(point, "inodes", inode_percent(*mount->space), limits.inodes_fail_above);
+  }
 }
 
 }  // namespace
@@ -273,6 +290,7 @@ constinit const Check host_disk::check{
     .needs = Probe::mounts,
     .not_applicable = disk_not_applicable,
     .judge = judge_disks,
+    .margins = margins_of_disks,
 };
 
 }  // namespace muster::checks

@@ -130,6 +130,16 @@ Findings judge_container_storage(const Snapshot& snapshot, const Profile& profil
                              limits.free_min ? ", with free space" : ""));
 }
 
+void margins_of_container_storage(const Snapshot& snapshot, const Profile& profile,
+                                  Margins& margins) {
+  const ContainerStorageLimits& limits = profile.host->container_storage;
+  for (const auto& path : limits.paths) {
+    const FileFact* file = find_file(*snapshot.environment, path);
+    if (file == nullptr || !file->space) continue;
+    margins.at_least(path, "", static_cast<double>(file->space->available_bytes), limits.free_min);
+  }
+}
+
 // host.ethernet: the network interfaces of the profile exist, are up and run at full speed.
 
 // Empty if unknown. Some drivers always report the state "unknown" but have a carrier.
@@ -254,6 +264,7 @@ constinit const Check host_container_storage::check{
                         not_expected("container storage"));
         },
     .judge = judge_container_storage,
+    .margins = margins_of_container_storage,
 };
 
 constinit const Check host_ethernet::check{

@@ -77,6 +77,20 @@ Findings judge_load(const Snapshot& snapshot, const Profile& profile) {
   return or_pass(std::move(findings), load_summary(processes, *threads));
 }
 
+void margins_of_load(const Snapshot& snapshot, const Profile& profile, Margins& margins) {
+  const auto& threads = snapshot.cpu->threads;
+  const auto& load1 = snapshot.processes->load1;
+  const auto& load5 = snapshot.processes->load5;
+  const auto& running = snapshot.processes->running;
+  if (threads.value_or(0) == 0) return;
+  const LoadLimits& limits = profile.host->load;
+  if (load5) margins.at_most(kNode, "load", *load5 / *threads, limits.warn_above_per_core);
+  if (!running || !load1) return;
+  // The check warns if both are above the limit.
+  margins.at_most(kNode, "running", std::min(static_cast<double>(*running), *load1) / *threads,
+                  limits.running_warn_above_per_core);
+}
+
 // host.stuck_tasks: no task has been in uninterruptible sleep for long, and zombies are few.
 
 constexpr std::size_t kMaxTasks = 20;    // findings about single tasks; the others are counted
@@ -281,6 +295,7 @@ constinit const Check host_load::check{
                         not_limited("the load"));
         },
     .judge = judge_load,
+    .margins = margins_of_load,
 };
 
 constinit const Check host_stuck_tasks::check{

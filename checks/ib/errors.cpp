@@ -71,6 +71,18 @@ struct UnreadableCounters {
   }
 };
 
+// In the register of the physical port, or else of the function; null if the port lacks it.
+const Fact<std::uint64_t>* counter_named(const IbPort& port, const std::string& name) {
+  const auto of_port = port.counters.find(name);
+  if (of_port != port.counters.end()) return &of_port->second;
+  const auto of_function = port.hw_counters.find(name);
+  return of_function == port.hw_counters.end() ? nullptr : &of_function->second;
+}
+
+std::string key_of(const ib::PortOf& at, std::string_view counter) {
+  return fmt::format("ib.{}.{}.{}", at.hca->name, at.port->number, counter);
+}
+
 class PortJudge {
  public:
   PortJudge(const Snapshot& snapshot, const Profile& profile, JudgedCounters& tally)
@@ -82,13 +94,11 @@ class PortJudge {
     bool port_answers = false;
     for (const auto& [name, limit] : limits_.counters) {
       if (!is_limited(limit)) continue;
-      // In the register of the physical port, or else of the function.
       const bool of_port = at.port->counters.contains(name);
-      const auto& counters = of_port ? at.port->counters : at.port->hw_counters;
-      const auto counter = counters.find(name);
-      if (counter == counters.end()) {
+      const auto* const counter = counter_named(*at.port, name);
+      if (counter == nullptr) {
         unreadable.add_counter(name, "the port does not offer it");
-      } else if (const auto& fact = counter->second; !fact) {
+      } else if (const auto& fact = *counter; !fact) {
         const bool by_nature = fact.is_absent() && of_port && at.hca->virtual_function;
         (by_nature ? refused : unreadable).add_counter(name, fact.why());
       } else {
@@ -121,7 +131,7 @@ class PortJudge {
       tally_.findings.push_back(ib::saturated(at, name, value));
       return;
     }
-    const std::string key = fmt::format("ib.{}.{}.{}", at.hca->name, at.port->number, name);
+    const std::string key = key_of(at, name);
     if (!rise_of(snapshot_, key, value)) {
       ++tally_.first;
       return;
@@ -156,6 +166,24 @@ class PortJudge {
   const IbErrorLimits& limits_;
   JudgedCounters& tally_;
 };
+
+void margins_of_ib_errors(const Snapshot& snapshot, const Profile& profile, Margins& margins) {
+  if (!snapshot.identity->uptime_s) return;
+  const auto& limits = profile.ib->errors;
+  for (const ib::PortOf& at : ib::active_ports(snapshot, profile)) {
+    for (const auto& [name, limit] : limits.counters) {
+      const auto* const counter = counter_named(*at.port, name);
+      if (counter == nullptr || !*counter || ib::is_saturated(name, **counter)) continue;
+      for (const RiseLimit& rule : rise_limits_of(limit, limits.window.value)) {
+        const auto rise = rise_of(snapshot, key_of(at, name), **counter, rule.over_s);
+        if (!rise) continue;
+        margins.in(rule.within_s, MarginUnit::per_second)
+            .at_most(at.hca->name, name, rise->in_window(rule.within_s),
+                     std::optional<double>(rule.most));
+      }
+    }
+  }
+}
 
 Finding error_summary(const JudgedCounters& tally) {
   if (tally.judged == 0 && tally.first == 0) {
@@ -218,8 +246,7 @@ std::optional<double> error_rate(const Snapshot& snapshot, const ib::PortOf& at,
                                  std::string_view name) {
   const auto count = count_of(*at.port, name);
   if (!count || !at.port->rate_gbps || *at.port->rate_gbps <= 0) return std::nullopt;
-  const auto key = fmt::format("ib.{}.{}.{}", at.hca->name, at.port->number, name);
-  const auto rise = rise_of(snapshot, key, *count);
+  const auto rise = rise_of(snapshot, key_of(at, name), *count);
   if (!rise) return std::nullopt;
   return static_cast<double>(rise->increments) / (*at.port->rate_gbps * 1e9 * rise->seconds);
 }
@@ -310,6 +337,22 @@ Findings judge_ber(const Snapshot& snapshot, const Profile& profile) {
                  fmt::format("{} with few bit errors", counted(ports.size(), "link")));
 }
 
+void margins_of_ber(const Snapshot& snapshot, const Profile& profile, Margins& margins) {
+  if (!snapshot.identity->uptime_s) return;
+  const auto& limits = profile.ib->ber;
+  margins.in(1, MarginUnit::per_bit);
+  for (const auto& at : ib::active_ports(snapshot, profile)) {
+    const auto& name = at.hca->name;
+    if (const auto symbols = error_rate(snapshot, at, kSymbolErrors)) {
+      margins.at_most(name, "symbol", *symbols, limits.symbol_warn_above);
+      margins.at_most(name, "symbol", *symbols, limits.symbol_fail_above);
+    }
+    if (const auto raw = error_rate(snapshot, at, kCorrectedBits)) {
+      margins.at_most(name, "raw", *raw, limits.raw_warn_above);
+    }
+  }
+}
+
 }  // namespace
 
 constinit const Check ib_errors::check{
@@ -328,6 +371,7 @@ constinit const Check ib_errors::check{
     .when_absent = WhenAbsent::judge,
     .not_applicable = ib::no_active_ports,
     .judge = judge_ib_errors,
+    .margins = margins_of_ib_errors,
 };
 
 constinit const Check ib_ber::check{
@@ -350,6 +394,7 @@ constinit const Check ib_ber::check{
     .when_absent = WhenAbsent::judge,
     .not_applicable = ber_not_applicable,
     .judge = judge_ber,
+    .margins = margins_of_ber,
 };
 
 }  // namespace muster::checks

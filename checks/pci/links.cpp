@@ -157,6 +157,23 @@ Findings judge_pci_errors(const Snapshot& snapshot, const Profile& profile) {
   return errors.findings;
 }
 
+void margins_of_pci_errors(const Snapshot& snapshot, const Profile& profile, Margins& margins) {
+  if (!snapshot.identity->uptime_s) return;
+  margins.in(kHour, MarginUnit::per_second);
+  const auto& limits = profile.pci->errors;
+  for (const auto& device : snapshot.pci->devices) {
+    if (!counts_errors(device) || pci::is_silent(device) || !device.aer) continue;
+    const double window_s =
+        limits.window.value > 0 ? limits.window.value : *snapshot.identity->uptime_s;
+    const auto seen = rises_of(snapshot, device, window_s).correctable;
+    if (!seen || is_saturated(device.aer->correctable)) continue;
+    // Bridges are many: only the worst is shown.
+    const bool is_bridge = device.kind == PciKind::bridge;
+    margins.at_most(is_bridge ? kNode : std::string_view(device.address), "corrected",
+                    seen->per_hour(), limits.correctable_warn_above_per_hour);
+  }
+}
+
 // pci.link: the links of GPUs and HCAs have all their lanes and full speed. An idle GPU slows its
 // link down on purpose, so only a busy GPU's current speed is judged, and otherwise the maximum.
 
@@ -416,6 +433,7 @@ constinit const Check pci_errors::check{
     .needs = Probe::pci | Probe::identity,
     .when_absent = WhenAbsent::judge,
     .judge = judge_pci_errors,
+    .margins = margins_of_pci_errors,
 };
 
 constinit const Check pci_link::check{

@@ -19,6 +19,7 @@ struct RenderOptions {
   bool quiet = false;            // text: only the verdict and findings that are not passes
   bool colour = false;           // text, on a terminal
   std::size_t width = 0;         // text: the length of lines; 0 for unlimited
+  bool all_values = false;       // Prometheus: also values that other exporters have
   bool every_iteration = false;  // JSON: the time of each iteration of a measurement
   int indent = 2;                // JSON: 0 for one line
   // Text: checks that are always shown, except for passes if quiet.

@@ -166,6 +166,14 @@ struct NotObserved {
                   "by the profile or by the hardware on the bus: the verdict is unknown") = false;
 };
 
+// A sample for metrics that is not in a finding.
+struct Reading {
+  MUSTER_DESCRIBED(Reading);
+  MUSTER_REQUIRED(std::string, metric, "its name, without muster_");
+  MUSTER_REQUIRED(ByName<std::string>, labels, "check, device, kind …");
+  MUSTER_REQUIRED(double, value, "in the unit of the name") = 0;
+};
+
 // How much a verdict rests on.
 struct Coverage {
   MUSTER_DESCRIBED(Coverage);
@@ -214,6 +222,7 @@ struct Report {
                       "transports of a benchmark's data, with their pairs of ranks");
   MUSTER_UNLESS_EMPTY(std::vector<std::string>, warnings, "of a benchmark's library");
   MUSTER_UNLESS_EMPTY(std::vector<Matrix>, matrices, "of a job: what its pairs of nodes reached");
+  MUSTER_UNLESS_EMPTY(std::vector<Reading>, readings, "for metrics; only with -v");
   // Not in JSON.
   std::vector<FindingGroup> groups;
   std::vector<Breakdown> breakdowns;

@@ -19,6 +19,7 @@
 #include "checks/run.hpp"
 #include "lib/base/text.hpp"
 #include "tests/e2e/harness.hpp"
+#include "tests/e2e/metrics.hpp"
 #include "tests/nodes/faults.hpp"
 #include "tests/nodes/render.hpp"
 
@@ -174,6 +175,7 @@ TEST_P(HealthyNode, StaysHealthyInItsNextRun) {
   EXPECT_THAT(concerns(seen.report), IsEmpty()) << explain(seen.report);
   EXPECT_EQ(seen.report.verdict, Verdict::healthy);
   expect_same_from_snapshot(seen);
+  expect_sound_metrics(seen);
 }
 
 // A process that writes to a busy disk sleeps at every look, and runs in between.
@@ -226,6 +228,7 @@ TEST_P(SingleFault, IsTheOnlyFinding) {
   static GoldenFile golden("faults.txt");
   golden.expect(std::string(fault.name), golden_entry(seen, false));
   expect_same_from_snapshot(seen);
+  expect_sound_metrics(seen);
 }
 
 INSTANTIATE_TEST_SUITE_P(Written, SingleFault, ::testing::ValuesIn(nodes::all_faults()),

@@ -45,7 +45,10 @@ std::string to_json(const Report& report, const RenderOptions& options) {
     for (const auto* key_of_job : {"nodes", "accused", "matrices"}) document.erase(key_of_job);
     if (report.judged) document.erase("judged");
   }
-  if (!options.verbose) leave_out_plain_passes(report.findings, document["findings"]);
+  if (!options.verbose) {
+    leave_out_plain_passes(report.findings, document["findings"]);
+    document.erase("readings");
+  }
   if (!options.every_iteration && !report.measurements.empty()) {
     for (auto& each : document["measurements"]) each.erase("iterations_us");
   }

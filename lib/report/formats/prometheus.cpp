@@ -10,7 +10,9 @@
 #include <ctime>
 #include <map>
 #include <optional>
+#include <utility>
 #include <variant>
+#include <vector>
 
 #include "lib/base/text.hpp"
 #include "lib/report/format.hpp"
@@ -61,7 +63,8 @@ class Page {
   // Begins the samples of a metric; `name` follows the prefix.
   void family(std::string_view name, std::string_view help) {
     name_ = fmt::format("{}_{}", prefix_, name);
-    text_ += fmt::format("# HELP {} {}\n# TYPE {} gauge\n", name_, help, name_);
+    text_ += fmt::format("# HELP {0} {1}\n# TYPE {0} {2}\n", name_, help,
+                         name.ends_with("_total") ? "counter" : "gauge");
   }
 
   // Adds a sample. `labels` follow the source between the braces.
@@ -124,12 +127,14 @@ std::optional<double> number_in(const Value& value) {
   return number != nullptr && std::isfinite(*number) ? std::optional(*number) : std::nullopt;
 }
 
-constexpr std::size_t kMaxSeries = 200;  // of a family whose labels name devices
+constexpr std::size_t kMaxSeries = 100;  // of a family whose labels name devices
 
-// The best or worst value of each combination of labels, in the order of their names.
+// The best or worst value of each combination of labels, in the order of their names. Of too many
+// the lowest or highest values are printed.
 class Samples {
  public:
   void keep_least(std::string labels, double value) {
+    least_ = true;
     const auto [kept, is_new] = values_.emplace(std::move(labels), value);
     if (!is_new) kept->second = std::min(kept->second, value);
   }
@@ -139,36 +144,94 @@ class Samples {
     if (!is_new) kept->second = std::max(kept->second, value);
   }
 
-  void add_to(Page& page, std::string_view name, std::string_view help) const {
+  void add_to(Page& page, std::string_view name, std::string_view help,
+              std::size_t most = kMaxSeries) const {
     if (values_.empty()) return;
     page.family(name, help);
-    std::size_t count = 0;
-    for (const auto& [labels, value] : values_) {
-      if (++count <= kMaxSeries) page.sample(labels, value);
-    }
+    const double sign = least_ ? 1 : -1;
+    std::vector<std::pair<double, std::string_view>> worst_first;
+    for (const auto& [labels, value] : values_) worst_first.emplace_back(sign * value, labels);
+    std::ranges::sort(worst_first);
+    worst_first.resize(std::min(most, worst_first.size()));
+    std::ranges::sort(worst_first, {}, &std::pair<double, std::string_view>::second);
+    for (const auto& [value, labels] : worst_first) page.sample(labels, sign * value);
   }
 
  private:
   std::map<std::string, double> values_;
+  bool least_ = false;
 };
 
-// How far a value is from its limit, by the outcome: a passing value is on the good side of it.
+// "check=\"host.disk\",device=\"/\"".
+std::string labels_of(const Reading& reading) {
+  std::string text;
+  for (const auto& [name, value] : reading.labels) {
+    text += fmt::format("{}{}=\"{}\"", text.empty() ? "" : ",", name, label(value));
+  }
+  return text;
+}
+
+constexpr std::string_view kHeadroom = "headroom_ratio";
+
+// A check may pass because it found exactly the expected number, which is not a margin. A benchmark
+// that passes is on the good side of its limit.
+bool has_margin(const Finding& finding) {
+  if (finding.outcome == Outcome::pass) return finding.check.starts_with("bench.");
+  return finding.outcome == Outcome::warn || finding.outcome == Outcome::fail;
+}
+
+// How far a value is from its limit. Checks without readings have it in their findings.
 void add_headroom(Page& page, const Report& report) {
   Samples samples;
+  for (const auto& reading : report.readings) {
+    if (reading.metric == kHeadroom) samples.keep_least(labels_of(reading), reading.value);
+  }
   for (const auto& finding : report.findings) {
     const auto observed = number_in(finding.observed);
     const auto limit = number_in(finding.limit);
-    const bool judged =
-        rank(finding.outcome) <= rank(Outcome::pass) && finding.outcome != Outcome::unknown;
-    if (!judged || !observed || !limit || *limit == 0) continue;
+    if (!has_margin(finding) || !observed || !limit || *limit == 0) continue;
     const double distance = std::abs((*limit - *observed) / *limit);
     samples.keep_least(
         fmt::format(R"(check="{}",device="{}")", label(finding.check), label(finding.device)),
         finding.outcome == Outcome::pass ? distance : -distance);
   }
-  samples.add_to(page, "headroom_ratio",
-                 "Distance of the observed value from its limit as a share of the limit: below 0 "
-                 "on the bad side.");
+  samples.add_to(page, kHeadroom,
+                 "Distance of the observed value from its limit as a share of the limit: 0 at the "
+                 "limit, below 0 on the bad side.");
+}
+
+struct ReadingMetric {
+  std::string_view name;
+  std::string_view help;
+  std::size_t most;     // series
+  bool common = false;  // other exporters have it: only with --values all
+};
+
+constexpr auto kReadingMetrics = std::to_array<ReadingMetric>({
+    {"node_info", "The node: its profile, GPU driver and physical host.", 1},
+    {"device_info", "The identity of each GPU and HCA.", 40},
+    {"error_rate_hertz", "Errors per second over the time that the check judges; none for 0.", 32},
+    {"link_bit_error_ratio", "Errors per bit of a link; of NVLinks, the worst of each GPU.", 32},
+    {"xid_events_total", "XIDs of each GPU in the kernel log of this boot, by number.", 24},
+    {"sxid_events_total", "SXIDs of each NVSwitch in the kernel log of this boot.", 16},
+    {"gpu_temperature_celsius", "Temperature of each GPU.", 32, true},
+    {"gpu_memory_temperature_celsius", "Temperature of the memory of each GPU.", 32, true},
+    {"gpu_power_watts", "Power that each GPU draws.", 32, true},
+    {"gpu_clock_hertz", "SM clock of each GPU.", 32, true},
+    {"hca_active", "Whether the port of an HCA is ACTIVE.", 32, true},
+    {"hca_rate_bytes_per_second", "Signalling rate of the port of an HCA.", 32, true},
+    {"hca_errors_total", "Error counters of the port of an HCA.", 200, true},
+});
+
+void add_readings(Page& page, const Report& report, bool with_common) {
+  for (const auto& metric : kReadingMetrics) {
+    if (metric.common && !with_common) continue;
+    Samples samples;
+    for (const auto& reading : report.readings) {
+      if (reading.metric == metric.name) samples.keep_most(labels_of(reading), reading.value);
+    }
+    samples.add_to(page, metric.name, metric.help, metric.most);
+  }
 }
 
 struct UnitOfMetric {
@@ -233,7 +296,7 @@ void add_measurements(Page& page, const Report& report) {
 
 }  // namespace
 
-std::string to_prometheus(const Report& report, const RenderOptions& /*options*/) {
+std::string to_prometheus(const Report& report, const RenderOptions& options) {
   Page page(report);
   page.family("info", "What ran: the version of muster and the profile it judged by.");
   const auto node =
@@ -245,6 +308,7 @@ std::string to_prometheus(const Report& report, const RenderOptions& /*options*/
   page.sample("", number_of(report.verdict));
   add_checks(page, report);
   add_headroom(page, report);
+  add_readings(page, report, options.all_values);
   if (!report.benchmark.empty()) add_measurements(page, report);
   add_coverage(page, report);
   add_probes(page, report);

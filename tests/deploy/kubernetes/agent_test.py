@@ -137,6 +137,7 @@ port = start_server()
 profile(fit)
 agent = start_agent()
 await_that(lambda: verdict() == ("False", "False") and metric() == "0", "a healthy node")
+expect("muster_node_info{" in (folder / "muster.prom").read_text(), "the metrics have readings of the node")
 expect(condition("Ready") == {"type": "Ready", "status": "True"}, "the conditions of others stay")
 await_that(lambda: events == [("Normal", "NoFinding")] * 2, f"an event for each condition: {events}")
 

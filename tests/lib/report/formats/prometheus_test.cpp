@@ -125,6 +125,64 @@ TEST(PrometheusReportTest, ManySizesAndDevicesStayFewSeries) {
   EXPECT_LT(series_of(to_prometheus(report)).size(), 600U);
 }
 
+// A check that passes may have found exactly the expected number.
+TEST(PrometheusReportTest, APassOfACheckIsNotCloseToItsLimit) {
+  auto report = healthy_report();
+  report.findings = {{.check = "ib.present",
+                      .device = "node",
+                      .outcome = Outcome::pass,
+                      .observed = std::int64_t{8},
+                      .limit = std::int64_t{8}}};
+  EXPECT_THAT(to_prometheus(report), Not(HasSubstr("headroom")));
+}
+
+Report report_with_readings() {
+  auto report = healthy_report();
+  report.readings = {
+      {"headroom_ratio", {{"check", "gpu.temperature"}, {"device", "gpu3"}}, 0.125},
+      {"xid_events_total", {{"code", "94"}, {"device", "gpu3"}}, 5},
+      {"gpu_temperature_celsius", {{"device", "gpu3"}}, 70},
+      {"device_info", {{"device", "gpu3"}, {"kind", "gpu"}, {"serial", "16\"50"}}, 1}};
+  return report;
+}
+
+TEST(PrometheusReportTest, HasTheReadings) {
+  EXPECT_THAT(
+      to_prometheus(report_with_readings()),
+      AllOf(
+          HasSubstr("\nmuster_headroom_ratio{context=\"manual\",check=\"gpu.temperature\","
+                    "device=\"gpu3\"} 0.125\n"),
+          HasSubstr("# TYPE muster_xid_events_total counter\n"
+                    "muster_xid_events_total{context=\"manual\",code=\"94\",device=\"gpu3\"} 5\n"),
+          HasSubstr("muster_device_info{context=\"manual\",device=\"gpu3\",kind=\"gpu\","
+                    "serial=\"16\\\"50\"} 1\n"),
+          Not(HasSubstr("celsius"))));
+  EXPECT_THAT(to_prometheus(healthy_report()),
+              AllOf(Not(HasSubstr("muster_xid")), Not(HasSubstr("muster_device_info"))));
+}
+
+TEST(PrometheusReportTest, HasValuesOfOtherExportersOnRequest) {
+  EXPECT_THAT(
+      to_prometheus(report_with_readings(), {.all_values = true}),
+      HasSubstr("\nmuster_gpu_temperature_celsius{context=\"manual\",device=\"gpu3\"} 70\n"));
+}
+
+TEST(PrometheusReportTest, KeepsTheWorstOfTooManyValues) {
+  auto report = healthy_report();
+  for (int i = 0; i < 1000; ++i) {
+    const auto device = fmt::format("gpu{}", i);
+    const bool is_worst = i == 999;
+    report.readings.push_back(
+        {"headroom_ratio", {{"check", "a.b"}, {"device", device}}, is_worst ? -1.0 : 1.0});
+    report.readings.push_back(
+        {"error_rate_hertz", {{"device", device}, {"kind", "x"}}, is_worst ? 2.0 : 1.0});
+  }
+  const auto metrics = to_prometheus(report);
+  EXPECT_LT(series_of(metrics).size(), 200U);
+  EXPECT_THAT(metrics, AllOf(HasSubstr("device=\"gpu999\"} -1\n"),
+                             HasSubstr("device=\"gpu999\",kind=\"x\"} 2\n")));
+}
+
 TEST(PrometheusReportTest, HasTheCoverage) {
   EXPECT_THAT(to_prometheus(unseen_report()),
               AllOf(HasSubstr("\nmuster_checks_selected{context=\"manual\"} 72\n"),
@@ -164,9 +222,9 @@ TEST(PrometheusReportTest, IsAcceptedByPromtool) {
   const TempDir dir;
   auto saved = sick_report();
   saved.snapshot = "a.json";
-  for (const auto& report :
-       {sick_report(), healthy_report(), measured_report(), hostile_report(), saved}) {
-    dir.write("metrics", to_prometheus(report));
+  for (const auto& report : {sick_report(), healthy_report(), measured_report(), hostile_report(),
+                             saved, report_with_readings()}) {
+    dir.write("metrics", to_prometheus(report, {.all_values = true}));
     const auto command =
         fmt::format("promtool check metrics <{0}/metrics >{0}/said 2>&1", dir.path().string());
     EXPECT_EQ(std::system(command.c_str()), 0);
