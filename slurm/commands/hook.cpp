@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <thread>
@@ -105,7 +106,10 @@ class HookRun {
   void report(const slurm::Event& event) {
     // The node is drained: even if this run is lost now, the job must not start here.
     if (event.kind == "drained" && is_prolog()) deadline_.answer_if_lost(kHookFailed);
-    if (!command_.dry_run) log_event(event);
+    if (!command_.dry_run) {
+      const auto serial = serials_.find(event.device);
+      log_event(event, serial == serials_.end() ? "" : serial->second);
+    }
     reported_.push_back(event);
     // slurmd logs a hook's output only if the hook fails. A closed output is not an error.
     static_cast<void>(caller_.console.out(fmt::format("muster: {}\n", slurm::summary(event))));
@@ -215,7 +219,18 @@ class HookRun {
                    (command.tests.empty() ? Clock::duration{} : to_duration(command.tests_budget)));
     const auto checked = check_node_(command, drained_check, caller_, observing);
     deadline_.move(end + (checked ? checked->tested : Clock::duration{}));
-    return checked ? act(*checked) : report_trouble(checked.error().message);
+    if (!checked) return report_trouble(checked.error().message);
+    remember_serials(checked->report);
+    return act(*checked);
+  }
+
+  void remember_serials(const Report& report) {
+    for (const auto& [metric, labels, value] : report.readings) {
+      const auto serial = labels.find("serial");
+      if (metric == "device_info" && serial != labels.end()) {
+        serials_[labels.at("device")] = serial->second;
+      }
+    }
   }
 
   // A health check has no time for tests, even if it is to accept a new node.
@@ -392,7 +407,8 @@ class HookRun {
   std::optional<slurm::History> history_;
   std::optional<slurm::LastLook> last_look_;
   std::optional<Report> of_drained_;
-  ProcessLock health_lock_, node_lock_;  // of health checks, and of all hooks of this node
+  ProcessLock health_lock_, node_lock_;         // of health checks, and of all hooks of this node
+  std::map<std::string, std::string> serials_;  // of devices
   std::vector<slurm::Event> reported_;
 };
 

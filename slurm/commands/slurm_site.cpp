@@ -14,6 +14,7 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
+#include <optional>
 #include <thread>
 #include <utility>
 
@@ -68,6 +69,29 @@ std::string file_trouble(const NamedFile& named, const SiteFile& site, std::stri
 }
 
 constexpr std::string_view kSocket = "/dev/log";
+constexpr std::string_view kJournal = "/run/systemd/journal/socket";
+
+// Each kind of event has a MESSAGE_ID of its own: these digits, and its place in this list. New
+// kinds go to the end.
+constexpr std::string_view kMessageId = "c4a1f6e20b5d4f3e9d7a52b86e10f3";
+constexpr auto kMessageKinds = std::to_array<std::string_view>(
+    {"drained", "resumed", "undone", "released", "worsened", "stopped", "accepted", "kept",
+     "refused", "over", "trouble", "planned", "submitted", "sweep", "confirmed", "cleared"});
+
+std::string message_id_of(std::string_view kind) {
+  const auto* const found = std::ranges::find(kMessageKinds, kind);
+  if (found == kMessageKinds.end()) return {};
+  return fmt::format("{}{:02x}", kMessageId, found - kMessageKinds.begin() + 1);
+}
+
+// Empty for a path that is too long.
+std::optional<sockaddr_un> address_of(const std::string& socket) {
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  if (socket.size() >= sizeof address.sun_path) return std::nullopt;
+  socket.copy(static_cast<char*>(address.sun_path), socket.size());
+  return address;
+}
 
 // Never blocks, neither to connect nor to send.
 bool send_as(int type, const sockaddr_un& address, std::string_view message) {
@@ -118,22 +142,43 @@ SlurmBlock validate_slurm_block(const SiteFile& site, std::string_view root) {
   return block;
 }
 
-bool write_syslog(const std::string& socket, int priority, std::string_view line) {
-  sockaddr_un address{};
-  address.sun_family = AF_UNIX;
-  if (socket.size() >= sizeof address.sun_path) return false;
-  socket.copy(static_cast<char*>(address.sun_path), socket.size());
-  // Leaves out the time: the receiver adds it, and local time would need a file.
-  auto message = fmt::format("<{}>muster[{}]: {}", LOG_DAEMON | priority, ::getpid(), line);
-  if (send_as(SOCK_DGRAM, address, message)) return true;
-  if (errno != EPROTOTYPE) return false;
-  message.push_back('\0');  // ends a message in a stream
-  return send_as(SOCK_STREAM, address, message);
+bool write_journal(const std::string& socket, int priority, const slurm::Event& event,
+                   std::string_view serial) {
+  const auto address = address_of(socket);
+  if (!address) return false;
+  std::string entry = fmt::format("MESSAGE={}\nPRIORITY={}\nSYSLOG_IDENTIFIER=muster\n",
+                                  slurm::summary(event), priority);
+  // A printable text has no newline, which would need the protocol's binary form.
+  const auto add_field = [&](std::string_view name, std::string_view text) {
+    if (!text.empty()) entry += fmt::format("{}={}\n", name, printable(text, 1000));
+  };
+  add_field("MESSAGE_ID", message_id_of(event.kind));
+  add_field("MUSTER_KIND", event.kind);
+  add_field("MUSTER_NODE", event.node);
+  add_field("MUSTER_CONTEXT", event.context);
+  add_field("MUSTER_JOB", event.job);
+  add_field("MUSTER_CHECK", event.check);
+  add_field("MUSTER_DEVICE", event.device);
+  add_field("MUSTER_SERIAL", serial);
+  add_field("MUSTER_REASON", event.reason);
+  return send_as(SOCK_DGRAM, *address, entry);
 }
 
-void log_event(const slurm::Event& event) {
+bool write_syslog(const std::string& socket, int priority, std::string_view line) {
+  const auto address = address_of(socket);
+  if (!address) return false;
+  // Leaves out the time: the receiver adds it, and local time would need a file.
+  auto message = fmt::format("<{}>muster[{}]: {}", LOG_DAEMON | priority, ::getpid(), line);
+  if (send_as(SOCK_DGRAM, *address, message)) return true;
+  if (errno != EPROTOTYPE) return false;
+  message.push_back('\0');  // ends a message in a stream
+  return send_as(SOCK_STREAM, *address, message);
+}
+
+void log_event(const slurm::Event& event, std::string_view serial) {
   constexpr std::array<std::string_view, 4> kWarnings{"trouble", "refused", "stopped", "confirmed"};
   const int priority = std::ranges::count(kWarnings, event.kind) > 0 ? LOG_WARNING : LOG_NOTICE;
+  if (write_journal(std::string(kJournal), priority, event, serial)) return;
   static_cast<void>(write_syslog(std::string(kSocket), priority, slurm::summary(event)));
 }
 

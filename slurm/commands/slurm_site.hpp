@@ -65,11 +65,17 @@ struct SlurmBlock {
 [[nodiscard]] SlurmBlock validate_slurm_block(const SiteFile& site, std::string_view root);
 
 // Refusals, trouble and confirmed nodes are warnings, the others notices.
-void log_event(const slurm::Event& event);
+// Sends to the journal, with the event's fields and the serial number of its device, or else to
+// syslog.
+void log_event(const slurm::Event& event, std::string_view serial = {});
 void log_warning(const std::string& line);
 
 // Sends one line to the syslog that listens at `socket`. Returns whether it was accepted.
 bool write_syslog(const std::string& socket, int priority, std::string_view line);
+
+// The same for systemd's journal, in its own protocol.
+bool write_journal(const std::string& socket, int priority, const slurm::Event& event,
+                   std::string_view serial);
 
 struct ProcessLock {
   enum class Holder { ours, others, unknown };

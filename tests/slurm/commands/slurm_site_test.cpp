@@ -22,6 +22,7 @@
 #include <filesystem>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "lib/base/descriptor.hpp"
 #include "tests/slurm/commands/fake_slurm.hpp"
@@ -106,16 +107,59 @@ TEST(SyslogTest, WorksWithoutASyslogOrWithOneThatNeverReads) {
   Syslog(SOCK_DGRAM, dir.path() / "log").fill();
 }
 
-// Runs in a mount namespace with its own /dev, in which `log` is never read.
-int run_with_dead_syslog(const TempDir& dir, const std::string& context) {
+TEST(JournalTest, GetsTheFieldsOfAnEvent) {
+  const TempDir dir;
+  const Syslog journal(SOCK_DGRAM, dir.path() / "journal");
+  const slurm::Event event{.node = "n1",
+                           .kind = "drained",
+                           .context = "periodic",
+                           .check = "gpu.temperature",
+                           .device = "gpu3",
+                           .message = "too hot\nPRIORITY=0",
+                           .reason = "muster: gpu.temperature"};
+  EXPECT_TRUE(write_journal(journal.file(), LOG_WARNING, event, "1650"));
+  EXPECT_EQ(Syslog::message_at(journal.socket()),
+            "MESSAGE=drained n1: too hot\\x0aPRIORITY=0\n"
+            "PRIORITY=4\n"
+            "SYSLOG_IDENTIFIER=muster\n"
+            "MESSAGE_ID=c4a1f6e20b5d4f3e9d7a52b86e10f301\n"
+            "MUSTER_KIND=drained\n"
+            "MUSTER_NODE=n1\n"
+            "MUSTER_CONTEXT=periodic\n"
+            "MUSTER_CHECK=gpu.temperature\n"
+            "MUSTER_DEVICE=gpu3\n"
+            "MUSTER_SERIAL=1650\n"
+            "MUSTER_REASON=muster: gpu.temperature\n");
+}
+
+TEST(JournalTest, LeavesOutWhatAnEventLacks) {
+  const TempDir dir;
+  const Syslog journal(SOCK_DGRAM, dir.path() / "journal");
+  EXPECT_TRUE(write_journal(journal.file(), LOG_NOTICE,
+                            {.node = "n1", .kind = "of_a_later_version", .message = "x"}, ""));
+  EXPECT_EQ(Syslog::message_at(journal.socket()),
+            "MESSAGE=of_a_later_version n1: x\nPRIORITY=5\nSYSLOG_IDENTIFIER=muster\n"
+            "MUSTER_KIND=of_a_later_version\nMUSTER_NODE=n1\n");
+  EXPECT_FALSE(write_journal(dir.path() / "none", LOG_NOTICE, {}, ""));
+  EXPECT_FALSE(write_journal(std::string(200, 'x'), LOG_NOTICE, {}, ""));
+}
+
+// A folder, and where the hook sees it.
+struct BoundFolder {
+  std::string folder, place;
+};
+
+// Runs a hook in a mount namespace of its own; 99 if there can be none.
+int run_hook_with(const std::vector<BoundFolder>& folders, const TempDir& dir,
+                  const std::string& context) {
   const pid_t child = ::fork();
   if (child == 0) {
-    const auto dev = dir.path() / "dev";
-    const auto shm = dev / "shm";  // the test's own folder may be there
-    const bool moved = ::unshare(CLONE_NEWNS) == 0 &&
-                       ::mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) == 0 &&
-                       ::mount("/dev/shm", shm.c_str(), nullptr, MS_BIND, nullptr) == 0 &&
-                       ::mount(dev.c_str(), "/dev", nullptr, MS_BIND | MS_REC, nullptr) == 0;
+    bool moved = ::unshare(CLONE_NEWNS) == 0 &&
+                 ::mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) == 0;
+    for (const auto& [folder, place] : folders) {
+      moved =
+          moved && ::mount(folder.c_str(), place.c_str(), nullptr, MS_BIND | MS_REC, nullptr) == 0;
+    }
     if (!moved) ::_exit(99);
     const auto root = (dir.path() / "root").string();
     const auto state = (dir.path() / "state").string();
@@ -138,6 +182,21 @@ int run_with_dead_syslog(const TempDir& dir, const std::string& context) {
   return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
+TEST(JournalTest, GetsTheEventsOfAHook) {
+  if (::geteuid() != 0) GTEST_SKIP() << "a mount namespace needs root";
+  const TempDir dir;
+  const FakeSlurm slurm(dir);
+  slurm.site("  no_such_key: 1\n");  // trouble
+  const auto run = dir.path() / "run";
+  fs::create_directories(run / "systemd/journal");
+  const Syslog journal(SOCK_DGRAM, run / "systemd/journal/socket");
+  const int status = run_hook_with({{run.string(), "/run"}}, dir, "periodic");
+  if (status == 99) GTEST_SKIP() << "no mount namespace can be made here";
+  EXPECT_EQ(status, 0);
+  EXPECT_THAT(Syslog::message_at(journal.socket()),
+              ::testing::HasSubstr("\nMUSTER_KIND=trouble\n"));
+}
+
 class DeadSyslogTest : public ::testing::TestWithParam<std::string> {};
 
 TEST_P(DeadSyslogTest, EveryHookEnds) {
@@ -149,7 +208,10 @@ TEST_P(DeadSyslogTest, EveryHookEnds) {
   EXPECT_EQ(::mknod((dir.path() / "dev/null").c_str(), S_IFCHR | 0666, makedev(1, 3)), 0);
   const Syslog syslog(SOCK_DGRAM, dir.path() / "dev/log");
   syslog.fill();
-  const int status = run_with_dead_syslog(dir, GetParam());
+  const auto dev = (dir.path() / "dev").string();
+  // The test's own folder may be in /dev/shm.
+  const int status =
+      run_hook_with({{"/dev/shm", fmt::format("{}/shm", dev)}, {dev, "/dev"}}, dir, GetParam());
   if (status == 99) GTEST_SKIP() << "no mount namespace can be made here";
   EXPECT_EQ(status, 0);
 }
