@@ -13,10 +13,12 @@
 #include <utility>
 
 #include "lib/base/clock.hpp"
+#include "lib/base/files.hpp"
 #include "lib/base/host_name.hpp"
 #include "lib/base/text.hpp"
 #include "lib/process/child.hpp"
 #include "lib/process/startup.hpp"
+#include "lib/report/format.hpp"
 #include "lib/report/summary.hpp"
 #include "slurm/commands/new_node.hpp"
 #include "slurm/commands/slurm_site.hpp"
@@ -221,7 +223,9 @@ class HookRun {
     deadline_.move(end + (checked ? checked->tested : Clock::duration{}));
     if (!checked) return report_trouble(checked.error().message);
     remember_serials(checked->report);
-    return act(*checked);
+    const int status = act(*checked);
+    write_metrics(checked->report);
+    return status;
   }
 
   void remember_serials(const Report& report) {
@@ -231,6 +235,25 @@ class HookRun {
         serials_[labels.at("device")] = serial->second;
       }
     }
+  }
+
+  // A failure that lasts is reported once a day.
+  void write_metrics(const Report& report) {
+    if (rules_.metrics.file.empty() || command_.dry_run) return;
+    const auto file = below_root(command_.root, rules_.metrics.file);
+    const auto written = check_own_file(file).and_then([&] {
+      return replace_file(
+          file, to_prometheus(report, {.all_values = rules_.metrics.values == "all"}), 0644);
+    });
+    if (written) return;
+    const auto earlier = history_
+                             ? history_->events({.kinds = {"trouble"},
+                                                 .since = wall_time() - std::chrono::hours(24)})
+                             : Result<std::vector<slurm::Event>>();
+    const auto& message = written.error().message;
+    const bool was_reported =
+        earlier && std::ranges::count(*earlier, message, &slurm::Event::message) > 0;
+    if (!was_reported) static_cast<void>(report_trouble(message));
   }
 
   // A health check has no time for tests, even if it is to accept a new node.

@@ -14,6 +14,7 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
+#include <filesystem>
 #include <optional>
 #include <thread>
 #include <utility>
@@ -124,6 +125,7 @@ SlurmBlock validate_slurm_block(const SiteFile& site, std::string_view root) {
   auto together = trouble_with(site, right, "", block.rules);
   if (!together.empty()) block.troubles.push_back(std::move(together));
   const auto& rules = block.rules;
+  const auto folder_of_metrics = std::filesystem::path(rules.metrics.file).parent_path().string();
   std::vector<NamedFile> files;
   if (site.slurm.find("programs") != nullptr) {
     for (const auto folder : split(rules.programs, ':'))
@@ -131,6 +133,7 @@ SlurmBlock validate_slurm_block(const SiteFile& site, std::string_view root) {
   }
   files.insert(files.end(), {{"nhc_conf", rules.nhc_conf},
                              {"conf", rules.conf},
+                             {"metrics.file", folder_of_metrics},
                              {"tell.program", rules.tell.program, X_OK},
                              {"sweep.results", rules.sweep.results},
                              {"sweep.script", rules.sweep.script}});

@@ -202,6 +202,17 @@ BrokenValue check_limits(const Rules& rules) {
 
 }  // namespace
 
+// node_exporter reads no file with another name.
+BrokenValue check_metrics(const MetricsRules& rules) {
+  const bool is_usable = rules.file.starts_with('/') && rules.file.ends_with(".prom");
+  if (!rules.file.empty() && !is_usable) {
+    return {"file",
+            fmt::format("is {}; write an absolute path that ends in .prom", in_quotes(rules.file))};
+  }
+  if (rules.values == "own" || rules.values == "all") return {};
+  return {"values", fmt::format("is {}; write own or all", in_quotes(rules.values))};
+}
+
 BrokenValue check_tell(const TellRules& rules) {
   if (!rules.program.empty() && !rules.program.starts_with('/')) {
     return {"program", fmt::format("is {}; write the whole path", in_quotes(rules.program))};
@@ -254,6 +265,10 @@ BrokenValue check_values(const Rules& rules) {
   if (auto broken = check_rule_ranges(rules); !broken.key.empty()) return broken;
   if (rules.spread.value > rules.health_budget.value / 2) {
     return {"spread", "is more than half of health_budget"};
+  }
+  if (auto broken = check_metrics(rules.metrics); !broken.key.empty()) {
+    broken.key = fmt::format("metrics.{}", broken.key);
+    return broken;
   }
   if (auto broken = check_tell(rules.tell); !broken.key.empty()) {
     broken.key = fmt::format("tell.{}", broken.key);

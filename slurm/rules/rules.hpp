@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The site's rules: the block `slurm` of muster.yaml, with its blocks `tell` and `sweep`.
+// The site's rules: the block `slurm` of muster.yaml, with its blocks `metrics`, `tell` and
+// `sweep`.
 #pragma once
 
 #include <algorithm>
@@ -51,6 +52,13 @@ struct TellRules {
   MUSTER_FIELD(std::vector<std::string>, events,
                "kinds of events that it is run for") = std::vector<std::string>{
       "drained", "refused", "resumed", "stopped"};
+};
+
+struct MetricsRules {
+  MUSTER_DESCRIBED(MetricsRules);
+  MUSTER_FIELD(std::string, file,
+               "hooks write their metrics to this file, for node_exporter; empty: none");
+  MUSTER_FIELD(std::string, values, "own, or all: also values that other exporters have") = "own";
 };
 
 struct SweepRules {
@@ -135,6 +143,7 @@ struct Rules {
   MUSTER_FIELD(std::string, boot_tests, "the same of the check after a boot");
   MUSTER_FIELD(Seconds, tests_budget,
                "these tests end within, in addition to the hook's own time") = {30};
+  MUSTER_FIELD(MetricsRules, metrics, "the metrics that hooks write");
   MUSTER_FIELD(TellRules, tell, "the site's program that is run for events");
   MUSTER_FIELD(SweepRules, sweep, "what `muster sweep` does");
 };
@@ -155,6 +164,8 @@ struct BrokenValue {
 [[nodiscard]] std::string in_quotes(std::string_view word);
 
 [[nodiscard]] BrokenValue check_values(const Rules& rules);
+// Its keys are those of the block `metrics`.
+[[nodiscard]] BrokenValue check_metrics(const MetricsRules& rules);
 // Its keys are those of the block `tell`.
 [[nodiscard]] BrokenValue check_tell(const TellRules& rules);
 // Its keys are those of the block `sweep`.

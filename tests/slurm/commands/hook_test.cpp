@@ -10,6 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <chrono>
 #include <csignal>
@@ -100,6 +101,33 @@ TEST_F(HookDrainedTest, ADrainOfADisabledCheckWaitsForAnAdmin) {
       events(),
       ElementsAre("kept periodic: context periodic did not run host.memory_available: drained "
                   "until an admin runs muster resume n7"));
+}
+
+TEST_F(HookDrainedTest, WritesTheMetricsOfEachRunToTheSitesFile) {
+  dir_.write("root/metrics/.keep", "");
+  slurm_.site(fmt::format("  conf: {}\n  spread: 0 s\n  metrics: {{file: /metrics/muster.prom}}\n",
+                          path("slurm.conf")));
+  health_check();
+  EXPECT_THAT(
+      content("root/metrics/muster.prom"),
+      testing::AllOf(testing::HasSubstr("\nmuster_verdict{context=\"periodic\"} 0\n"),
+                     testing::HasSubstr("\nmuster_check_outcome{context=\"periodic\",check=\"host."
+                                        "swap\"} 0\n")));
+  health_check({"host.swap.fail_as=fail", "host.swap.warn_as=fail", "host.swap.total=1 GiB"});
+  EXPECT_THAT(content("root/metrics/muster.prom"),
+              testing::HasSubstr("\nmuster_verdict{context=\"periodic\"} 3\n"));
+}
+
+TEST_F(HookDrainedTest, ReportsMetricsThatCannotBeWrittenOnce) {
+  slurm_.site(fmt::format("  conf: {}\n  spread: 0 s\n  metrics: {{file: /none/muster.prom}}\n",
+                          path("slurm.conf")));
+  for (int i = 0; i < 3; ++i) health_check();
+  const auto all = events();
+  EXPECT_EQ(std::ranges::count_if(all,
+                                  [](const std::string& each) {
+                                    return each.find("muster.prom") != std::string::npos;
+                                  }),
+            1);
 }
 
 constexpr std::string_view kIdle = "idle\n\n\n";

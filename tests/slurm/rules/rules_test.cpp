@@ -44,5 +44,16 @@ TEST(RulesTest, ALimitIsAShareAndANumber) {
   }
 }
 
+TEST(RulesTest, NodeExporterReadsTheFileOfMetrics) {
+  for (const auto* const file : {"", "/var/lib/node_exporter/muster.prom"}) {
+    EXPECT_EQ(check_metrics({.file = file}).key, "") << file;
+  }
+  for (const auto* const file : {"muster.prom", "/var/lib/node_exporter/muster.txt"}) {
+    EXPECT_EQ(check_values({.metrics = {.file = file}}).key, "metrics.file") << file;
+  }
+  EXPECT_EQ(check_metrics({.values = "all"}).key, "");
+  EXPECT_EQ(check_values({.metrics = {.values = "every"}}).key, "metrics.values");
+}
+
 }  // namespace
 }  // namespace muster::slurm
