@@ -9,6 +9,8 @@ file(CREATE_LINK muster \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/${CMAKE_INSTALL
 endif()
 install(FILES configs/node-problem-detector/muster.json
   DESTINATION ${CMAKE_INSTALL_DATADIR}/muster/node-problem-detector)
+install(FILES deploy/observability/muster-board.json deploy/observability/muster-rules.yaml
+  DESTINATION ${CMAKE_INSTALL_DATADIR}/muster/observability)
 foreach(program muster muster-bench)
   install(FILES ${CMAKE_BINARY_DIR}/docs/${program}.bash
     DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions RENAME ${program})
