@@ -146,17 +146,20 @@ class Renewal {
     return {};
   }
 
+  // If documents disagree about the model, the last in the alphabet counts, in every order.
   [[nodiscard]] Result<std::int64_t> id_of(const Part& part) {
-    const auto find = [&] {
-      return database_.whole("SELECT id FROM part WHERE kind = ? AND serial = ?", part.kind,
-                             part.serial);
-    };
-    TRY_ASSIGN(auto id, find());
-    if (id) {
-      TRY(database_.run("UPDATE part SET model = ? WHERE id = ? AND model < ?", part.model, *id,
-                        part.model));
-      return *id;
-    }
+    std::optional<std::int64_t> id;
+    bool is_other_model = false;
+    TRY(database_.each(
+        "SELECT id, model FROM part WHERE kind = ? AND serial = ?",
+        [&](const Row& row) {
+          id = row.whole(0);
+          is_other_model = row.text(1) < part.model;
+        },
+        part.kind, part.serial));
+    if (is_other_model)
+      TRY(database_.run("UPDATE part SET model = ? WHERE id = ?", part.model, *id));
+    if (id) return *id;
     TRY(database_.run("INSERT INTO part(kind, serial, model) VALUES(?, ?, ?)", part.kind,
                       part.serial, part.model));
     return database_.last_id();

@@ -35,6 +35,11 @@ for hostile in "'; DROP TABLE node; --" '\\u001b[2J' '<b>\"q\"</b>' '{1,2}'; do
   printf '{"schema":"muster.report/1","node":"%s","profile":"p","context":"boot","started":"2026-01-01T00:00:00Z","verdict":"unhealthy","boot_id":"b","parts":[{"kind":"gpu","device":"gpu0","serial":"%s"}],"checks":[{"id":"a.b","outcome":"fail"}],"findings":[{"check":"a.b","device":"gpu0","outcome":"fail","message":"%s","remedy":"reboot"}]}\n' \
     "$hostile" "$hostile" "$hostile"
 done | "$muster" fleet add - --store "$store"
+# Jobs, as `fleet add --slurm` adds them: one that ran over midnight, and one that runs.
+python3 -c 'import sqlite3, sys
+with sqlite3.connect(sys.argv[1]) as store:
+    store.execute("INSERT INTO job VALUES(3, 1767300000, 7, 1767400000, 1, 0)")
+    store.execute("INSERT INTO job VALUES(4, 1767312000, 8, NULL, 2, 0)")' "$store"
 for _ in 1 2; do
   "$muster" fleet export sql --store "$store" | "${psql[@]}"
 done
