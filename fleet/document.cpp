@@ -456,9 +456,15 @@ Result<std::vector<Record>> read_snapshot(std::string_view text, std::int64_t su
 
 }  // namespace
 
+// Looking the algorithm up takes as long as hashing a short text.
 std::int64_t sum_of(std::string_view text) {
+  static const EVP_MD* const kSha256 = ::EVP_MD_fetch(nullptr, "SHA256", nullptr);
+  thread_local const std::unique_ptr<EVP_MD_CTX, decltype(&::EVP_MD_CTX_free)> context(
+      ::EVP_MD_CTX_new(), &::EVP_MD_CTX_free);
   std::array<unsigned char, EVP_MAX_MD_SIZE> digest{};
-  ::EVP_Digest(text.data(), text.size(), digest.data(), nullptr, ::EVP_sha256(), nullptr);
+  ::EVP_DigestInit_ex(context.get(), kSha256, nullptr);
+  ::EVP_DigestUpdate(context.get(), text.data(), text.size());
+  ::EVP_DigestFinal_ex(context.get(), digest.data(), nullptr);
   std::int64_t sum = 0;
   std::memcpy(&sum, digest.data(), sizeof sum);
   return sum;
