@@ -11,8 +11,8 @@
 #include <utility>
 
 #include "fleet/ask.hpp"
+#include "fleet/fleet_command.hpp"
 #include "fleet/intervals.hpp"
-#include "fleet/questions.hpp"
 #include "fleet/sources.hpp"
 #include "fleet/store.hpp"
 #include "lib/base/clock.hpp"

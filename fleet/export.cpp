@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "fleet/ask.hpp"
-#include "fleet/questions.hpp"
+#include "fleet/fleet_command.hpp"
 #include "fleet/store.hpp"
 #include "lib/base/clock.hpp"
 #include "lib/base/json_write.hpp"

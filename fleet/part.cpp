@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "fleet/ask.hpp"
-#include "fleet/questions.hpp"
+#include "fleet/fleet_command.hpp"
 #include "lib/base/fields.hpp"
 #include "lib/base/json_write.hpp"
 #include "lib/base/text.hpp"

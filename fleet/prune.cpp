@@ -6,7 +6,7 @@
 #include <array>
 #include <string>
 
-#include "fleet/questions.hpp"
+#include "fleet/fleet_command.hpp"
 #include "fleet/store.hpp"
 #include "lib/base/text.hpp"
 

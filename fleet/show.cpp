@@ -8,7 +8,9 @@
 #include <vector>
 
 #include "fleet/ask.hpp"
-#include "fleet/questions.hpp"
+#include "fleet/fleet_command.hpp"
+#include "fleet/offenders.hpp"
+#include "fleet/page.hpp"
 #include "fleet/store.hpp"
 #include "lib/base/fields.hpp"
 #include "lib/base/json_write.hpp"
@@ -58,6 +60,7 @@ struct FleetState {
   MUSTER_FIELD(std::vector<std::string>, unhealthy, "");
   MUSTER_FIELD(std::vector<std::string>, silent, "without a report for two days");
   MUSTER_FIELD(std::vector<CauseLine>, causes, "of incidents of the last 30 days");
+  MUSTER_FIELD(std::vector<fleet::OffenderRow>, offenders, "repeat offenders of 180 days");
   MUSTER_FIELD(std::vector<PartsLine>, parts, "that were ever seen, in all clusters");
   MUSTER_FIELD(std::int64_t, replaced, "parts in the last 30 days") = 0;
   MUSTER_FIELD(std::int64_t, refused, "documents") = 0;
@@ -143,6 +146,8 @@ Result<FleetState> read_state(Database& database, const std::string& cluster) {
   FleetState state;
   TRY(read_nodes(database, cluster, state));
   TRY(read_incidents(database, cluster, state));
+  TRY_ASSIGN(const auto nodes, fleet::read_nodes(database, cluster));
+  TRY_ASSIGN(state.offenders, fleet::ask_offenders(database, nodes, fleet::newest_of(nodes)));
   TRY(read_parts(database, cluster, state));
   TRY(read_refused(database, state));
   return state;
@@ -184,6 +189,15 @@ std::string to_text(const FleetState& state) {
   if (state.causes.size() > kMost) {
     text += fmt::format("  and {} more\n", counted(state.causes.size() - kMost, "cause"));
   }
+  if (!state.offenders.empty()) {
+    text += fmt::format("\nrepeat offenders of the last {} days\n", fleet::kOffenderDays);
+  }
+  for (std::size_t i = 0; i < std::min(kMost, state.offenders.size()); ++i) {
+    text += fmt::format("  {}\n", fleet::offender_line(state.offenders[i]));
+  }
+  if (state.offenders.size() > kMost) {
+    text += fmt::format("  and {} more\n", state.offenders.size() - kMost);
+  }
   if (!state.parts.empty()) text += "\nparts ever seen\n";
   for (std::size_t i = 0; i < std::min(kMost, state.parts.size()); ++i) {
     const auto& each = state.parts[i];
@@ -207,6 +221,11 @@ std::string to_text(const FleetState& state) {
 
 int run_fleet_show(const FleetCommand& command, const Caller& caller) {
   return fleet::answer(command, caller, [&](Database& database) -> Result<std::string> {
+    if (command.form == FleetCommand::Form::html) {
+      TRY_ASSIGN(const auto nodes, fleet::read_nodes(database, command.cluster));
+      TRY_ASSIGN(const auto answers, fleet::ask_all(database, nodes));
+      return fleet::fleet_page(nodes, answers, command.cluster);
+    }
     TRY_ASSIGN(const auto state, read_state(database, command.cluster));
     if (command.form == FleetCommand::Form::json) {
       return fmt::format("{}\n", to_json_line(state));

@@ -19,7 +19,7 @@ lib/kubernetes : lib/base lib/process lib/report
 lib/accept   : lib/base lib/hosts lib/node lib/report lib/statistics
 lib/fleet    : lib/base lib/statistics
 accept       : lib/base lib/process lib/hosts lib/node lib/command lib/profile lib/report lib/accept bench/model bench/locate
-fleet        : lib/base lib/hosts lib/command lib/node lib/report
+fleet        : lib/base lib/command lib/fleet lib/hosts lib/node lib/report lib/statistics bench/locate
 slurm/rules  : lib/base
 slurm/cluster : lib/base lib/process lib/hosts slurm/rules
 slurm/policy : lib/base lib/report slurm/rules slurm/cluster

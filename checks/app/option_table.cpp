@@ -375,12 +375,20 @@ constexpr std::array kOptions<M>{
     option<&M::cluster>("--cluster", "NAME",
                         "the cluster of the nodes that are added; else only the nodes of this one"),
     option<&M::slurm>("--slurm", "", "add: Slurm's record of nodes and jobs"),
-    option<&M::since, take_age>("--since", "TIME",
-                                "export and --slurm: only newer rows, such as 7d"),
-    option<&M::form>("--format", "text|json", "show and part: format of the answer (default text)"),
+    option<&M::since, take_age>("--since", "TIME", "look no further back, such as 30d"),
+    option<&M::form>("--format", "text|json|html",
+                     "format of the answer (default text); html is the page of show"),
     option<&M::output>("--output", "FILE", "write the answer to FILE, atomically"),
     option<&M::keep, take_age>("--keep", "TIME", "prune: keep values this long (default 400d)"),
     option<&M::go>("--go", "", "prune: remove, instead of printing what would be removed"),
+    option<&M::by>(
+        "--by", "WHAT",
+        "of causes: check (default), part-kind, model, firmware, leaf, host or provider"),
+    option<&M::topology>("--topology", "FILE",
+                         "for --by leaf: Slurm's topology.conf, or lines 'leaf0 gpu-[01-16]'"),
+    option<&M::settings, take_setting<false>>("--set", "KEY=VALUE",
+                                              "whatif: the limit to try; may be repeated"),
+    option<&M::all>("--all", "", "whatif: judge all snapshots, not the newest of each node"),
 };
 
 template <class Command>

@@ -161,6 +161,7 @@ Result<void> finish(AcceptCommand& command, const Words& words) {
 }
 
 Result<void> finish(FleetCommand& command, const Words& words) {
+  constexpr std::array kWithoutWords{"show", "prune", "odd", "drift", "causes", "whatif"};
   const auto questions = fleet_questions();
   command.question = words.empty() ? "show" : words.front();
   if (!words.empty()) command.words.assign(words.begin() + 1, words.end());
@@ -177,8 +178,14 @@ Result<void> finish(FleetCommand& command, const Words& words) {
       {command.question == "export" &&
            !(given == 1 && (command.words[0] == "sql" || command.words[0] == "jsonl")),
        "export: expected sql or jsonl"},
-      {(command.question == "show" || command.question == "prune") && given > 0,
-       "show and prune take no words"},
+      {command.question == "diff" && given != 2,
+       "diff: expected two dates, NODES@DATE or ids of acceptances"},
+      {command.question == "whatif" && command.settings.empty(),
+       "whatif: expected --set KEY=VALUE"},
+      {std::ranges::count(kWithoutWords, command.question) > 0 && given > 0,
+       "unexpected words; only add, part, export and diff take some"},
+      {command.form == FleetCommand::Form::html && command.question != "show",
+       "--format html is the page of show"},
       {std::ranges::count(command.words, "-") > 1, "standard input can be read only once"},
   });
 }

@@ -239,10 +239,19 @@ int run_fleet(const FleetCommand& command, const Caller& caller) {
     report.muster = kVersion;
     return to_json(report, {.indent = 0});
   };
+  ProfileCache changed(sources_of(caller.variables, "/", command.settings), std::nullopt);
+  const auto judge_twice = [&](const Snapshot& snapshot) -> Result<std::pair<Report, Report>> {
+    const auto usual = profiles.choose(snapshot), other = changed.choose(snapshot);
+    if (!usual || !other) return make_error((usual ? other : usual).error().message);
+    const Selection selection{.context = "manual"};
+    return std::pair(judge(snapshot, *usual->profile, selection),
+                     judge(snapshot, *other->profile, selection));
+  };
   const auto call_slurm = [&](std::string_view program, std::vector<std::string> words) {
     return call_accounting(caller.variables, program, std::move(words));
   };
-  return run_fleet(command, caller, {.judge = judge_snapshot, .call_slurm = call_slurm});
+  return run_fleet(command, caller,
+                   {.judge = judge_snapshot, .judge_twice = judge_twice, .call_slurm = call_slurm});
 }
 
 }  // namespace muster::app

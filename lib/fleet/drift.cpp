@@ -146,6 +146,16 @@ std::optional<Drift> judge(const Segment& segment, std::span<const float> days, 
   return found;
 }
 
+std::vector<double> weeks_of(std::span<const float> days, Side worse) {
+  std::vector<double> weeks;
+  for (std::size_t begin = 0; begin < days.size(); begin += kWeek) {
+    const auto week = days.subspan(begin, std::min(kWeek, days.size() - begin));
+    const auto median = static_cast<double>(median_of_week(week, week.size()));
+    weeks.push_back(worse == Side::below ? -median : median);
+  }
+  return weeks;
+}
+
 // The changes of the medians between the weeks before and after each day.
 std::vector<float> weekly_changes(const std::vector<float>& medians) {
   const std::span all(medians);
@@ -245,17 +255,17 @@ DriftResult find_drift(DailyValues values, const DriftRule& rule) {
   for (std::size_t first = 0; first < values.series; first += kBlock) {
     const SeriesBlock block(values, first);
     for (std::size_t i = first; i < std::min(first + kBlock, values.series); ++i) {
-      std::optional<Drift> newest;
       bool compared = false;
       for (const auto& segment : segments[i]) {
         if (std::isnan(segment.base)) continue;
         compared = true;
-        if (auto drift = judge(segment, block.series(i), deviation, least, rule)) newest = drift;
+        auto drift = judge(segment, block.series(i), deviation, least, rule);
+        if (!drift) continue;
+        drift->series = i;
+        drift->weeks = weeks_of(block.series(i), rule.worse);
+        result.drifts.push_back(*std::move(drift));
       }
       result.compared += compared ? 1 : 0;
-      if (!newest) continue;
-      newest->series = i;
-      result.drifts.push_back(*newest);
     }
   }
   return result;

@@ -47,6 +47,7 @@ struct Drift {
   std::size_t until = 0;  // its last day, or the last one before it restarts
   double share = 0;       // by how much it has changed against its peers by then
   bool recovered = false;
+  std::vector<double> weeks = {};  // medians against its peers, of all days; NaN without values
 
   bool operator==(const Drift&) const = default;
 };
@@ -60,7 +61,7 @@ struct GroupStep {
 };
 
 struct DriftResult {
-  std::vector<Drift> drifts;  // at most one of a series: the newest
+  std::vector<Drift> drifts;  // at most one of a series from a restart to the next
   std::vector<GroupStep> steps;
   std::size_t compared = 0;  // series with a base
 };

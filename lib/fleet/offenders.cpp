@@ -27,7 +27,7 @@ class OffenderSearch {
     struct Peers {
       double incidents = 0, exposure_h = 0;
     };
-    std::map<std::pair<SuspectKind, std::string_view>, Peers> peers;
+    std::map<std::pair<SuspectKind, std::uint32_t>, Peers> peers;
     const auto peers_of = [&](const Suspect& each) -> Peers& {
       return peers[{each.kind, each.peers}];
     };

@@ -5,7 +5,6 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <string>
 #include <string_view>
 #include <vector>
 
@@ -21,8 +20,8 @@ constexpr const auto& json_words(SuspectKind /*type*/) { return kSuspectKindWord
 
 struct Suspect {
   SuspectKind kind = SuspectKind::part;
-  std::string peers;      // the suspects of a kind that should fail equally often: their model
-  double exposure_h = 0;  // observed within the window
+  std::uint32_t peers = 0;  // the number of the group that should fail equally often: a model
+  double exposure_h = 0;    // observed within the window
 };
 
 // An incident, with all that may be at fault. Boots are numbered in any way.

@@ -16,8 +16,8 @@
 #include <string>
 
 #include "fleet/add.hpp"
+#include "fleet/fleet_command.hpp"
 #include "fleet/intervals.hpp"
-#include "fleet/questions.hpp"
 #include "fleet/store.hpp"
 #include "tests/fleet/year.hpp"
 #include "tests/support/temp_dir.hpp"
@@ -114,6 +114,16 @@ int measure(int nodes, int days, const fs::path& folder) {
              time_of(folder, {.words = {year.serial(8, 2, 0)}}, app::run_fleet_part));
   fmt::print("part NODE: {:.3f} s\n",
              time_of(folder, {.words = {Year::name(8)}}, app::run_fleet_part));
+  fmt::print("odd: {:.3f} s\n", time_of(folder, {}, app::run_fleet_odd));
+  fmt::print("drift: {:.3f} s\n", time_of(folder, {}, app::run_fleet_drift));
+  fmt::print("causes: {:.3f} s\n", time_of(folder, {}, app::run_fleet_causes));
+  fmt::print("causes --by firmware: {:.3f} s\n",
+             time_of(folder, {.by = "firmware"}, app::run_fleet_causes));
+  fmt::print("whatif, by values: {:.3f} s\n",
+             time_of(folder, {.settings = {"gpu.temperature.warn_above=52"}},
+                     [](const app::FleetCommand& command, const Caller& caller) {
+                       return app::run_fleet_whatif(command, caller, {});
+                     }));
   return 0;
 }
 

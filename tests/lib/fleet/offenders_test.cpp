@@ -40,7 +40,7 @@ std::vector<Offender> offenders_at(const std::vector<std::vector<double>>& nodes
   std::vector<Suspect> suspects;
   std::vector<SuspectedIncident> incidents;
   for (std::size_t node = 0; node < nodes.size(); ++node) {
-    suspects.push_back({SuspectKind::node, "", 24 * std::min(now, kWindow_days)});
+    suspects.push_back({SuspectKind::node, 0, 24 * std::min(now, kWindow_days)});
     for (const double day : nodes[node]) {
       if (day > now - kWindow_days && day <= now) incidents.push_back({incidents.size(), {node}});
     }
@@ -66,7 +66,7 @@ TEST(OffendersTest, FindsLemonsAndAccusesFewOthers) {
 }
 
 TEST(OffendersTest, NeedsSeveralBootsAndIncidents) {
-  std::vector<Suspect> suspects(1000, {SuspectKind::node, "", 4320});
+  std::vector<Suspect> suspects(1000, {SuspectKind::node, 0, 4320});
   std::vector<SuspectedIncident> incidents{{1, {0}}, {1, {0}}, {1, {0}}, {1, {0}}};
   EXPECT_THAT(find_offenders(suspects, incidents), IsEmpty());
   incidents.push_back({2, {0}});
@@ -84,9 +84,9 @@ struct Fleet {
   static std::size_t part(std::size_t at) { return 900 + at; }
 
   Fleet() {
-    for (int i = 0; i < 100; ++i) suspects.push_back({SuspectKind::node, "h100", 4320});
-    for (int i = 0; i < 800; ++i) suspects.push_back({SuspectKind::seat, "gpu", 4320});
-    for (int i = 0; i < 900; ++i) suspects.push_back({SuspectKind::part, "gpu", 4320});
+    for (int i = 0; i < 100; ++i) suspects.push_back({SuspectKind::node, 0, 4320});
+    for (int i = 0; i < 800; ++i) suspects.push_back({SuspectKind::seat, 0, 4320});
+    for (int i = 0; i < 900; ++i) suspects.push_back({SuspectKind::part, 0, 4320});
     for (std::size_t i = 50; i < 60; ++i) add(i, 0, 8 * i);  // the rate of the fleet
   }
 
@@ -189,7 +189,7 @@ TEST(OffendersTest, EqualsASlowImplementation) {
     const std::size_t count = 20 + random() % 40;
     std::vector<Suspect> suspects;
     for (std::size_t i = 0; i < count; ++i) {
-      suspects.push_back({static_cast<SuspectKind>(random() % 4), random() % 3 == 0 ? "a" : "b",
+      suspects.push_back({static_cast<SuspectKind>(random() % 4), random() % 3 == 0 ? 0U : 1U,
                           static_cast<double>(100 + random() % 4000)});
     }
     std::vector<SuspectedIncident> incidents;

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+// `muster fleet causes`: incidents and the node-hours that they cost, by check, part, firmware,
+// leaf switch, host or cluster.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "fleet/readings.hpp"
+#include "fleet/sqlite.hpp"
+#include "lib/base/fields.hpp"
+#include "lib/base/result.hpp"
+#include "lib/fleet/causes.hpp"
+
+namespace muster::fleet {
+
+enum class CausesBy { check, part_kind, model, firmware, leaf, host, provider };
+
+inline constexpr std::string_view kCausesBy{"check|part-kind|model|firmware|leaf|host|provider"};
+inline constexpr std::array<std::string_view, 7> kCausesByWords{
+    "check", "part-kind", "model", "firmware", "leaf", "host", "provider"};
+
+constexpr const auto& json_words(CausesBy /*type*/) { return kCausesByWords; }
+
+struct CausesAnswer {
+  static constexpr std::string_view kSchema = "muster.fleet_causes/1";
+  MUSTER_DESCRIBED(CausesAnswer);
+  MUSTER_FIELD(CausesBy, by, "") = CausesBy::check;
+  MUSTER_FIELD(std::string, from, "the first day") = {};
+  MUSTER_FIELD(std::string, until, "the last one") = {};
+  MUSTER_FIELD(std::uint64_t, nodes, "") = 0;
+  MUSTER_FIELD(Mtbf, all, "incidents of a node, of any cause");
+  MUSTER_FIELD(double, lost_h, "node-hours") = 0;
+  MUSTER_FIELD(std::vector<CauseRow>, rows, "the most expensive first") = {};
+};
+
+// The leaf switch of each node; only for CausesBy::leaf.
+using Leaves = std::map<std::string, std::string>;
+
+[[nodiscard]] Result<CausesAnswer> ask_causes(Database& database, const Nodes& nodes, CausesBy by,
+                                              std::int64_t since, const Leaves& leaves = {});
+[[nodiscard]] std::string causes_text(const CausesAnswer& answer, std::size_t width);
+
+}  // namespace muster::fleet
