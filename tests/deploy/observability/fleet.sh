@@ -15,6 +15,12 @@ for program in prometheus promtool prometheus-node-exporter jq; do
     exit 77
   }
 done
+for library in cuda/libcuda.so.1 cublas/libcublasLt.so.13; do
+  [[ -e $fakes/$library ]] || {
+    echo "fleet: $fakes/$library is not built"
+    exit 77
+  }
+done
 work=$(mktemp --directory)
 pids=()
 trap '[[ ${#pids[@]} -eq 0 ]] || kill "${pids[@]}" 2>/dev/null; wait; rm -rf "$work"' EXIT
