@@ -25,13 +25,16 @@ class OffenderSearch {
         of_suspect_(suspects.size()),
         explained_(incidents.size()) {
     struct Peers {
-      double incidents = 0, exposure_h = 0;
+      double incidents = 0, exposure_h = 0, count = 0;
     };
     std::map<std::pair<SuspectKind, std::uint32_t>, Peers> peers;
     const auto peers_of = [&](const Suspect& each) -> Peers& {
       return peers[{each.kind, each.peers}];
     };
-    for (const auto& suspect : suspects) peers_of(suspect).exposure_h += suspect.exposure_h;
+    for (const auto& suspect : suspects) {
+      peers_of(suspect).exposure_h += suspect.exposure_h;
+      peers_of(suspect).count += 1;
+    }
     for (std::size_t i = 0; i < incidents.size(); ++i) {
       for (const auto at : incidents[i].suspects) {
         of_suspect_[at].push_back(i);
@@ -39,7 +42,8 @@ class OffenderSearch {
       }
     }
     for (const auto& suspect : suspects) {
-      const auto& [count, exposure_h] = peers_of(suspect);
+      const auto& [count, exposure_h, peer_count] = peers_of(suspect);
+      peer_counts_.push_back(peer_count);
       expected_.push_back(exposure_h > 0 ? suspect.exposure_h * count / exposure_h : 0);
     }
   }
@@ -92,6 +96,11 @@ class OffenderSearch {
     offender.probability =
         share_of_rates_above(rule_.factor, offender.incidents, expected_[at], rule_.shape);
     if (offender.probability <= rule_.probability) return std::nullopt;
+    const auto kind = suspects_[at].kind;
+    const double by_chance =
+        peer_counts_[at] * (1 - share_of_at_most(offender.incidents - 1, expected_[at]));
+    const bool is_one_of_many = kind == SuspectKind::part || kind == SuspectKind::seat;
+    if (is_one_of_many && by_chance > rule_.by_chance) return std::nullopt;
     return offender;
   }
 
@@ -116,7 +125,8 @@ class OffenderSearch {
   const OffenderRule& rule_;
   std::vector<std::vector<std::size_t>> of_suspect_;  // incidents
   std::vector<double> expected_;                      // incidents
-  std::vector<bool> explained_;                       // by incident
+  std::vector<double> peer_counts_;
+  std::vector<bool> explained_;  // by incident
 };
 
 }  // namespace

@@ -36,6 +36,9 @@ struct OffenderRule {
   double shape = 0.5;
   std::int64_t fewest_incidents = 3;
   std::int64_t fewest_boots = 2;
+  // Some of thousands of parts have several incidents by chance. A part or seat is named if fewer
+  // than this many of its peers are expected to have as many.
+  double by_chance = 0.1;
 };
 
 struct Offender {

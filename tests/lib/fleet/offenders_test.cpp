@@ -74,6 +74,17 @@ TEST(OffendersTest, NeedsSeveralBootsAndIncidents) {
   EXPECT_THAT(find_offenders(suspects, {{1, {0}}, {2, {0}}}), IsEmpty());
 }
 
+// 8,000 parts with an incident in about seven years each: three by chance are no reason.
+TEST(OffendersTest, NamesNoPartForChance) {
+  std::vector<Suspect> suspects(8000, {SuspectKind::part, 0, 4320});
+  std::vector<SuspectedIncident> incidents;
+  for (std::size_t i = 0; i < 580; ++i) incidents.push_back({i, {1000 + i}});
+  for (std::size_t i = 0; i < 3; ++i) incidents.push_back({1000 + i, {7}});
+  EXPECT_THAT(find_offenders(suspects, incidents), IsEmpty());
+  incidents.push_back({2000, {7}});
+  EXPECT_EQ(find_offenders(suspects, incidents).size(), 1);
+}
+
 // Nodes 0 to 99 with 8 GPUs in as many seats each, and the incidents of some.
 struct Fleet {
   std::vector<Suspect> suspects;
@@ -164,6 +175,17 @@ std::vector<Offender> slow_offenders(const std::vector<Suspect>& suspects,
       each.factor = count / expected[i];
       each.probability = share_of_rates_above(3, each.incidents, expected[i], 0.5);
       if (each.probability <= 0.8) continue;
+      double fewer = 0, term = std::exp(-expected[i]), peers = 0;
+      for (std::int64_t k = 0; k < each.incidents; ++k) {
+        fewer += term;
+        term *= expected[i] / static_cast<double>(k + 1);
+      }
+      for (const auto& peer : suspects) {
+        peers += peer.kind == suspects[i].kind && peer.peers == suspects[i].peers ? 1 : 0;
+      }
+      const bool is_node = suspects[i].kind == SuspectKind::node;
+      const bool is_host = suspects[i].kind == SuspectKind::host;
+      if (!is_node && !is_host && peers * (1 - fewer) > 0.1) continue;
       const double gain = count * std::log(each.factor) - count + expected[i];
       const bool better =
           !best || gain > best_gain + 1e-9 ||
