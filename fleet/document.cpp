@@ -6,14 +6,13 @@
 
 #include <algorithm>
 #include <array>
-#include <bit>
 #include <cstring>
 #include <deque>
 #include <optional>
-#include <unordered_map>
 #include <utility>
 
 #include "fleet/compression.hpp"
+#include "fleet/values.hpp"
 #include "lib/base/clock.hpp"
 #include "lib/base/json_read.hpp"
 #include "lib/base/json_write.hpp"
@@ -24,12 +23,6 @@
 
 namespace muster::fleet {
 namespace {
-
-static_assert(std::endian::native == std::endian::little, "reading.vals is little-endian");
-
-// Names are kept whole, so that two nodes never become one.
-constexpr std::size_t kLongestName = 64UL << 10U;
-constexpr std::size_t kLongestMessage = 400;
 
 // The keys of muster.report/1 that the store keeps.
 struct StoredReport {
@@ -51,6 +44,7 @@ struct StoredReport {
   MUSTER_REQUIRED(std::vector<Finding>, findings, "");
   MUSTER_FIELD(ByName<CheckValues>, values, "");
   MUSTER_FIELD(std::vector<Measurement>, measurements, "");
+  MUSTER_FIELD(std::vector<Reading>, readings, "");
 };
 
 // Those of muster.step/1, in an attempt of an acceptance.
@@ -94,12 +88,6 @@ struct StoredEvent {
   MUSTER_FIELD(std::string, boot_id, "");
 };
 
-std::string name(std::string_view text) {
-  const bool is_plain = std::ranges::all_of(text, [](char c) { return c >= ' ' && c <= '~'; });
-  return is_plain && text.size() <= kLongestName ? std::string(text)
-                                                 : printable(text, kLongestName);
-}
-
 Result<std::int64_t> time_of(std::string_view text) {
   if (const auto time = parse_utc(text)) return time->time_since_epoch().count();
   return make_error(fmt::format("/started: invalid time \"{}\", expected 2026-11-20T12:00:00Z",
@@ -107,61 +95,9 @@ Result<std::int64_t> time_of(std::string_view text) {
 }
 
 Result<std::string> node_name(std::string_view text) {
-  if (!trim(text).empty()) return name(text);
+  if (!trim(text).empty()) return printable_name(text);
   return make_error("/node: empty, expected the name of a node");
 }
-
-void add_number(std::string& bytes, double number) {
-  const auto value = static_cast<float>(number);
-  bytes.append(reinterpret_cast<const char*>(&value), sizeof value);
-}
-
-// Most reports have the same layout: its positions are made once for each batch, which has a thread
-// of its own.
-class ValuesBuilder {
- public:
-  // The texts must live until take().
-  void add(std::string_view quantity, std::string_view device, std::string_view unit, double number,
-           std::string conditions = {}) {
-    for (const auto text : {quantity, device, unit, std::string_view(conditions)}) {
-      const auto size = static_cast<std::uint32_t>(text.size());
-      spec_.append(reinterpret_cast<const char*>(&size), sizeof size);
-      spec_ += text;
-    }
-    positions_.push_back({quantity, device, unit, std::move(conditions)});
-    add_number(values_.bytes, number);
-  }
-
-  [[nodiscard]] Values take() {
-    if (positions_.empty()) return {};
-    thread_local std::unordered_map<std::int64_t, std::shared_ptr<const std::vector<Position>>>
-        known;
-    values_.layout = sum_of(spec_);
-    auto& positions = known[values_.layout];
-    if (positions == nullptr) positions = made();
-    values_.positions = positions;
-    return std::move(values_);
-  }
-
- private:
-  struct RawPosition {
-    std::string_view quantity, device, unit;
-    std::string conditions;
-  };
-
-  [[nodiscard]] std::shared_ptr<const std::vector<Position>> made() const {
-    std::vector<Position> positions;
-    for (const auto& each : positions_) {
-      positions.push_back({name(each.quantity), name(each.device), name(each.unit),
-                           printable(each.conditions, kLongestMessage)});
-    }
-    return std::make_shared<const std::vector<Position>>(std::move(positions));
-  }
-
-  std::string spec_;
-  std::vector<RawPosition> positions_;
-  Values values_;
-};
 
 std::string conditions_of(const MeasurementConditions& on) {
   auto same = on;
@@ -178,6 +114,19 @@ Values values_of(const StoredReport& report) {
     }
   }
   std::deque<std::string> quantities;  // do not move
+  for (const auto& each : report.readings) {
+    if (each.metric.ends_with("_info")) continue;
+    auto& quantity = quantities.emplace_back(each.metric);
+    std::string_view device = "node";
+    for (const auto& [label, text] : each.labels) {
+      if (label == "device") {
+        device = text;
+      } else {
+        quantity += fmt::format(" {}", text);
+      }
+    }
+    builder.add(quantity, device, "", each.value);
+  }
   for (const auto& each : report.measurements) {
     const auto& on = each.conditions;
     quantities.push_back(
@@ -248,13 +197,13 @@ Result<NodeReport> node_report(const StoredReport& from) {
   NodeReport report;
   TRY_ASSIGN(report.node, node_name(from.node.value_or("")));
   TRY_ASSIGN(report.at, time_of(from.started));
-  report.boot_id = name(from.boot_id);
+  report.boot_id = printable_name(from.boot_id);
   report.verdict = to_string(from.verdict);
-  report.context = name(from.context);
-  report.benchmark = name(from.benchmark);
-  report.profile = name(from.profile);
-  report.physical_host = name(from.physical_host);
-  report.muster = name(from.muster);
+  report.context = printable_name(from.context);
+  report.benchmark = printable_name(from.benchmark);
+  report.profile = printable_name(from.profile);
+  report.physical_host = printable_name(from.physical_host);
+  report.muster = printable_name(from.muster);
   report.stack = stack_text(from.stack);
   report.scope = make_entry(scope_of(from));
   report.fitting = make_entry(fitting_of(from.parts, report.physical_host));
@@ -278,7 +227,7 @@ std::optional<std::string> device_on(const std::string& node, const Finding& fin
 // A job says nothing about the nodes that it does not accuse.
 Result<std::vector<Record>> job_records(const StoredReport& job, std::int64_t sum) {
   std::vector<Record> records;
-  RunRecord run{.kind = name(job.benchmark.empty() ? "job" : job.benchmark),
+  RunRecord run{.kind = printable_name(job.benchmark.empty() ? "job" : job.benchmark),
                 .name = fmt::format("{:016x}", static_cast<std::uint64_t>(sum)),
                 .verdict = std::string(to_string(job.verdict)),
                 .nodes = {}};
@@ -293,6 +242,7 @@ Result<std::vector<Record>> job_records(const StoredReport& job, std::int64_t su
     about.parts.clear();
     about.values.clear();
     about.measurements.clear();
+    about.readings.clear();
     std::erase_if(about.checks,
                   [](const CheckResult& check) { return check.outcome != Outcome::fail; });
     TRY_ASSIGN(auto report, node_report(about));
@@ -345,7 +295,7 @@ Result<std::vector<Record>> one(Record record) {
 }
 
 Result<std::vector<Record>> records_of(const StoredOrder& order, std::int64_t /*sum*/) {
-  RunRecord run{.kind = "accept", .name = name(order.id), .verdict = "", .nodes = {}};
+  RunRecord run{.kind = "accept", .name = printable_name(order.id), .verdict = "", .nodes = {}};
   run.at = order.created;
   std::vector<std::string> nodes;
   for (const auto& node : order.nodes) nodes.push_back(node.name);
@@ -355,14 +305,14 @@ Result<std::vector<Record>> records_of(const StoredOrder& order, std::int64_t /*
 
 Result<std::vector<Record>> records_of(const StoredEvent& event, std::int64_t sum) {
   EventRecord record{.sum = sum,
-                     .kind = name(event.kind),
-                     .context = name(event.context),
-                     .job = name(event.job),
-                     .check = name(event.check),
-                     .device = name(event.device),
+                     .kind = printable_name(event.kind),
+                     .context = printable_name(event.context),
+                     .job = printable_name(event.job),
+                     .check = printable_name(event.check),
+                     .device = printable_name(event.device),
                      .message = printable(event.message, kLongestMessage),
                      .reason = printable(event.reason, kLongestMessage),
-                     .boot_id = name(event.boot_id)};
+                     .boot_id = printable_name(event.boot_id)};
   TRY_ASSIGN(record.node, node_name(event.node));
   TRY_ASSIGN(record.at, time_of(event.at));
   return one(std::move(record));

@@ -237,7 +237,7 @@ int run_fleet(const FleetCommand& command, const Caller& caller) {
     if (!choice) return make_error(choice.error().message);
     auto report = judge(snapshot, *choice->profile, {.context = "manual"});
     report.muster = kVersion;
-    return to_json(report, {.indent = 0});
+    return to_json(report, {.verbose = true, .indent = 0});
   };
   ProfileCache changed(sources_of(caller.variables, "/", command.settings), std::nullopt);
   const auto judge_twice = [&](const Snapshot& snapshot) -> Result<std::pair<Report, Report>> {

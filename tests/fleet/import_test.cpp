@@ -153,6 +153,18 @@ TEST_F(ImportTest, JoinsReportsToFindingsAndIncidents) {
               ElementsAre("n1 healthy 4"));
 }
 
+TEST_F(ImportTest, KeepsTheReadingsOfAVerboseReport) {
+  auto report = report_with("", "healthy", 1);
+  report.pop_back();
+  report += R"(,"readings":[{"metric":"headroom_ratio","labels":{"check":"gpu.temperature",)"
+            R"("device":"gpu3"},"value":0.5},{"metric":"node_info","labels":{},"value":1}],)"
+            R"("values":{"ib.rate":{"unit":"Gb/s","by_device":{"mlx5_0":400}}}})";
+  add("store", {report});
+  EXPECT_THAT(rows("store", "SELECT quantity, device, unit FROM position ORDER BY place"),
+              ElementsAre("ib.rate mlx5_0 Gb/s", "headroom_ratio gpu.temperature gpu3 "));
+  EXPECT_THAT(rows("store", "SELECT hex(vals) FROM reading"), ElementsAre("0000C8430000003F"));
+}
+
 TEST_F(ImportTest, AFaultOfManyDevicesIsOneIncident) {
   add("store",
       {report_with(fmt::format("{},{}", failure("gpu1"), failure("gpu2")), "unhealthy", 1)});
