@@ -11,18 +11,19 @@ debian_build=(g++ cmake ninja-build pkg-config libfmt-dev libexpected-dev libyam
   libsqlite3-dev zlib1g-dev)
 debian_test=(openmpi-bin openssh-server slurm-wlm munge iproute2 libgtest-dev libgmock-dev libbenchmark-dev
   cppcheck shellcheck shfmt prometheus prometheus-node-exporter pciutils hwloc man-db procps util-linux jq
-  python3-jsonschema python3-yaml tidy postgresql)
+  python3-jsonschema python3-yaml tidy)
 # Installed if the release has them: the oldest supported compiler, linters, SimGrid, and the tools of a guest
 # with software RDMA.
 debian_offered=(g++-11 clang-format-14 clang-tidy-14 clang-14 lld-14 libclang-rt-14-dev
   libsimgrid-dev qemu-system-x86 busybox-static cpio kmod ibverbs-providers perftest)
 debian_package=(binutils dpkg-dev rpm)
 debian_arm64=(g++-aarch64-linux-gnu qemu-user-static debootstrap)
-# Programs that the tests of deploy/ run: one line for each ecosystem.
+# Programs that deep tests run: one line for each ecosystem of deploy/, and the database of the fleet's export.
 debian_deploy=(
   docker.io iptables podman buildah runc mmdebstrap    # container
   python3-azure python3-marshmallow python3-strictyaml # azureml
   jq                                                   # cyclecloud
+  postgresql                                           # fleet
   # packages, ansible
   lintian rpmlint rpm reprepro createrepo-c dnf gnupg ansible-core ansible-lint
 )
