@@ -11,7 +11,7 @@
 #include <optional>
 #include <utility>
 
-#include "fleet/compression.hpp"
+#include "fleet/store.hpp"
 #include "fleet/values.hpp"
 #include "lib/base/clock.hpp"
 #include "lib/base/json_read.hpp"

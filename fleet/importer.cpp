@@ -7,7 +7,7 @@
 #include <optional>
 #include <utility>
 
-#include "fleet/compression.hpp"
+#include "fleet/store.hpp"
 #include "lib/base/text.hpp"
 
 namespace muster::fleet {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <filesystem>
+#include <string>
 #include <string_view>
 #include <utility>
 
@@ -46,5 +47,9 @@ template <class Work>
   if (!done) static_cast<void>(database.execute("ROLLBACK"));
   return done;
 }
+
+// Documents as the store keeps them: compressed by zlib, with the size in front.
+[[nodiscard]] std::string compressed(std::string_view text);
+[[nodiscard]] Result<std::string> decompressed(std::string_view bytes);
 
 }  // namespace muster::fleet

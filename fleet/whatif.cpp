@@ -15,8 +15,8 @@
 #include <unordered_map>
 
 #include "fleet/ask.hpp"
-#include "fleet/compression.hpp"
 #include "fleet/fleet_command.hpp"
+#include "fleet/store.hpp"
 #include "lib/base/in_order.hpp"
 #include "lib/base/text.hpp"
 #include "lib/hosts/hostlist.hpp"
