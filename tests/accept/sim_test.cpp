@@ -271,7 +271,8 @@ TEST(SimFleetTest, ATiredGpuIsSlowerOnlyAfterTheSoak) {
   const auto fleet = fleet_of("fault=tired:3:1:0.9");
   const auto gpu1 = [&](Stage stage) {
     double value = 0;
-    for (const auto& report : run(*fleet, 3, stage).answer->reports) {
+    const auto ended = run(*fleet, 3, stage);
+    for (const auto& report : ended.answer->reports) {
       for (const auto& each : report.measurements) {
         if (each.conditions.test == "gpu.gemm" && each.conditions.device == "gpu1") {
           value = each.value;

@@ -217,7 +217,7 @@ TEST_F(SlurmCommandsTest, TheExampleForASiteShowsEveryKeyWithItsDefault) {
   const slurm::Rules defaults;
   for_each_field<slurm::Rules>([&](const auto& field) {
     if (field.name != "sweep" && field.name != "tell") {
-      EXPECT_THAT(block, HasSubstr(fmt::format("\n  {}: ", field.name)));
+      EXPECT_THAT(block, HasSubstr(fmt::format("\n  {}:", field.name)));
       EXPECT_THAT(document, HasSubstr(fmt::format("\n| `{}` | ", field.name)));
     }
     if (field.name == "unknown") return;
