@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
-#include <set>
 #include <unordered_map>
 
 #include "fleet/ask.hpp"
@@ -26,17 +25,6 @@ constexpr std::size_t kFewest = 8;
 
 using Versions = ByName<std::string>;
 
-// "gpu firmware" to the versions of all parts of that kind.
-void add_firmware(Versions& facts, const std::vector<Part>& parts) {
-  std::map<std::string, std::set<std::string>> versions;
-  for (const auto& part : parts) {
-    if (!part.firmware.empty()) versions[part.kind].insert(part.firmware);
-  }
-  for (const auto& [kind, all] : versions) {
-    facts[fmt::format("{} firmware", kind)] = fmt::format("{}", fmt::join(all, " and "));
-  }
-}
-
 // The software of a node by its newest report that lists it.
 Result<Versions> facts_of(Database& database, std::int64_t node) {
   std::string stack, parts;
@@ -54,7 +42,9 @@ Result<Versions> facts_of(Database& database, std::int64_t node) {
   }
   if (!parts.empty()) {
     TRY_ASSIGN(const auto listed, from_json<std::vector<Part>>(parts));
-    add_firmware(facts, listed);
+    for (const auto& [kind, all] : firmware_of(listed)) {
+      facts[fmt::format("{} firmware", kind)] = fmt::format("{}", fmt::join(all, " and "));
+    }
   }
   return facts;
 }

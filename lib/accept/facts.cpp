@@ -109,11 +109,7 @@ void add_quantities(NodeFacts& facts, const Report& report, const Attempt& attem
 
 // The firmware of all parts of a kind counts as software of the node.
 void add_firmware(NodeFacts& facts) {
-  std::map<std::string, std::set<std::string>> versions;
-  for (const auto& part : facts.parts) {
-    if (!part.firmware.empty()) versions[part.kind].insert(part.firmware);
-  }
-  for (const auto& [kind, all] : versions) {
+  for (const auto& [kind, all] : firmware_of(facts.parts)) {
     facts.stack[fmt::format("{} firmware", kind)] = fmt::format("{}", fmt::join(all, ", "));
   }
 }

@@ -38,6 +38,14 @@ std::vector<Part> parts_of(const Snapshot& snapshot) {
   return parts;
 }
 
+std::map<std::string, std::set<std::string>> firmware_of(const std::vector<Part>& parts) {
+  std::map<std::string, std::set<std::string>> versions;
+  for (const auto& part : parts) {
+    if (!part.firmware.empty()) versions[part.kind].insert(part.firmware);
+  }
+  return versions;
+}
+
 ByName<std::string> stack_of(const Snapshot& snapshot) {
   constexpr std::size_t kLongest = 80;
   ByName<std::string> stack;

@@ -2,6 +2,8 @@
 // The parts of a node that have an identity of their own, and the versions of its software.
 #pragma once
 
+#include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -23,6 +25,10 @@ struct Part {
 
 // GPUs and HCAs, but no virtual functions of other devices of the node.
 [[nodiscard]] std::vector<Part> parts_of(const Snapshot& snapshot);
+
+// The firmware versions of each kind of part.
+[[nodiscard]] std::map<std::string, std::set<std::string>> firmware_of(
+    const std::vector<Part>& parts);
 
 // Versions by name: kernel, driver.
 [[nodiscard]] ByName<std::string> stack_of(const Snapshot& snapshot);
