@@ -11,7 +11,6 @@
 #include <map>
 #include <optional>
 #include <utility>
-#include <variant>
 #include <vector>
 
 #include "lib/base/text.hpp"
@@ -122,9 +121,8 @@ void add_probes(Page& page, const Report& report) {
 }
 
 std::optional<double> number_in(const Value& value) {
-  if (const auto* whole = std::get_if<std::int64_t>(&value)) return static_cast<double>(*whole);
-  const auto* number = std::get_if<double>(&value);
-  return number != nullptr && std::isfinite(*number) ? std::optional(*number) : std::nullopt;
+  const auto number = muster::number_of(value);
+  return number && std::isfinite(*number) ? number : std::nullopt;
 }
 
 constexpr std::size_t kMaxSeries = 100;  // of a family whose labels name devices
