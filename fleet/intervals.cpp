@@ -71,7 +71,7 @@ class Renewal {
   }
 
  private:
-  // Of a node or a boot; texts are those of the newest report that has them.
+  // The state of a node or a boot. Each text comes from the newest report that has one.
   struct Newest {
     std::optional<std::int64_t> first, last;
     std::int64_t reports = 0;

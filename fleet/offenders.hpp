@@ -32,7 +32,7 @@ struct OffenderRow {
 
 inline constexpr std::int64_t kOffenderDays = 180;
 
-// Of the 180 days until `now`.
+// The repeat offenders of the 180 days before `now`.
 [[nodiscard]] Result<std::vector<OffenderRow>> ask_offenders(Database& database, const Nodes& nodes,
                                                              std::int64_t now);
 

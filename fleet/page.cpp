@@ -41,7 +41,7 @@ const Look& look_of(const NodeName& node, std::int64_t now) {
                                        : kLooks[2];
 }
 
-// The data of a section of the template; null, so that it is left out, if there are no rows.
+// The data of a section of the template. Without rows it is null, which leaves the section out.
 Json section(Json rows) {
   if (rows.empty()) return {};
   const auto count = rows.size();

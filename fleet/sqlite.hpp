@@ -81,7 +81,7 @@ class Database {
     return {};
   }
 
-  // The first column of the first row; empty if there is no row or it is null.
+  // The first column of the first row. Empty without a row, or if the column is null.
   template <class... Values>
   [[nodiscard]] Result<std::optional<std::int64_t>> whole(std::string_view sql,
                                                           const Values&... values) {

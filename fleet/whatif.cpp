@@ -74,7 +74,7 @@ class ValueWatch {
     std::uint32_t device = 0;
   };
 
-  // Of a device.
+  // The state of a device.
   struct State {
     bool beyond = false, finding = false;
     const std::vector<DeviceTimes>* findings = nullptr;  // of the check, if it has any

@@ -44,7 +44,7 @@ Json badge_of(NodeVerdict verdict) {
   return {{"style", look.style}, {"sign", look.sign}, {"words", look.words}};
 }
 
-// The data of a section of the template; null, so that it is left out, if there are no rows.
+// The data of a section of the template. Without rows it is null, which leaves the section out.
 Json section(Json rows) {
   return rows.empty() ? Json() : Json{{"count", std::to_string(rows.size())}, {"rows", rows}};
 }

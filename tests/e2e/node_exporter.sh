@@ -19,7 +19,7 @@ fail() {
   exit 1
 }
 
-# write NAME PROGRAM... writes a file of metrics, whatever the verdict.
+# write NAME PROGRAM... writes a file of metrics. Any verdict is fine.
 write() {
   local file=$work/metrics/$1.prom
   shift

@@ -31,7 +31,7 @@ fail() {
   exit 1
 }
 
-# write FILE PROGRAM... writes metrics, whatever the verdict.
+# write FILE PROGRAM... writes metrics. Any verdict is fine.
 write() {
   local file=$1
   shift

@@ -74,7 +74,7 @@ TEST(OffendersTest, NeedsSeveralBootsAndIncidents) {
   EXPECT_THAT(find_offenders(suspects, {{1, {0}}, {2, {0}}}), IsEmpty());
 }
 
-// 8,000 parts with an incident in about seven years each: three by chance are no reason.
+// Each of 8,000 parts has an incident in about seven years. Three in one of them are still chance.
 TEST(OffendersTest, NamesNoPartForChance) {
   std::vector<Suspect> suspects(8000, {SuspectKind::part, 0, 4320});
   std::vector<SuspectedIncident> incidents;
