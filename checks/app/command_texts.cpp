@@ -90,11 +90,14 @@ std::vector<CommandText> command_texts() {
           "/shared/delivery-7'\n"
           "  muster accept --run delivery-7 --status\n"),
       text_of<FleetCommand>(
-          "[add PATH...|--slurm | show | part SERIAL|NODE | export sql|jsonl | prune] [OPTION]...",
+          "[add PATH...|--slurm | show | odd | drift | causes | part SERIAL|NODE | diff A B | "
+          "whatif --set KEY=VALUE | export sql|jsonl | prune] [OPTION]...",
           "Keep the reports of all nodes in one file, and ask it questions",
           "  muster fleet add /shared/muster/spool\n"
           "  muster fleet show\n"
           "  muster fleet part 1650000066\n"
+          "  muster fleet causes --by firmware --since 90d\n"
+          "  muster fleet whatif --set gpu.temperature.warn_above=80\n"
           "  muster fleet export sql | psql fleet\n"),
   };
 }
