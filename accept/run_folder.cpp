@@ -11,7 +11,6 @@
 #include <cerrno>
 #include <chrono>
 #include <cstdlib>
-#include <random>
 #include <system_error>
 #include <thread>
 #include <utility>
@@ -25,6 +24,7 @@
 #include "lib/base/json_write.hpp"
 #include "lib/base/root.hpp"
 #include "lib/base/text.hpp"
+#include "lib/base/uuid.hpp"
 #include "lib/command/version.hpp"
 #include "lib/process/child.hpp"
 
@@ -197,18 +197,6 @@ std::vector<AttemptFiles<Attempt>> read_all_nodes(const fs::path& folder,
   read();
   others.clear();
   return files;
-}
-
-// RFC 9562: 48 bits of time in milliseconds, then random bits.
-std::string make_uuid() {
-  std::random_device random;
-  const auto word = [&] { return static_cast<std::uint64_t>(random()); };
-  const auto now = std::chrono::system_clock::now().time_since_epoch();
-  const auto time = static_cast<std::uint64_t>(
-      std::chrono::duration_cast<std::chrono::milliseconds>(now).count());
-  return fmt::format("{:08x}-{:04x}-7{:03x}-{:04x}-{:04x}{:08x}", time >> 16U, time & 0xffffU,
-                     word() & 0xfffU, 0x8000U | (word() & 0x3fffU), word() & 0xffffU,
-                     word() & 0xffffffffU);
 }
 
 // A line of journal.jsonl.

@@ -18,8 +18,10 @@ lib/command  : lib/base lib/process lib/report
 lib/kubernetes : lib/base lib/process lib/report
 lib/accept   : lib/base lib/hosts lib/node lib/report lib/statistics
 lib/fleet    : lib/base lib/statistics
+lib/repair   : lib/base
 accept       : lib/base lib/process lib/hosts lib/node lib/command lib/profile lib/report lib/accept bench/model bench/locate
 fleet        : lib/base lib/command lib/fleet lib/hosts lib/node lib/report lib/statistics bench/locate
+repair       : lib/base lib/repair
 slurm/rules  : lib/base
 slurm/cluster : lib/base lib/process lib/hosts slurm/rules
 slurm/policy : lib/base lib/report slurm/rules slurm/cluster
@@ -96,7 +98,7 @@ while IFS=: read -r file _ include; do
   [[ $target == "$folder" || ${allowed[$folder]:-} == *" $target "* ]] && continue
   echo "layering: $file includes $target: $include"
   status=1
-done < <(grep -rnE '^#include "' lib checks bench slurm accept fleet --include='*.cpp' --include='*.hpp')
+done < <(grep -rnE '^#include "' lib checks bench slurm accept fleet repair --include='*.cpp' --include='*.hpp')
 
 # A permission that no include uses could hide a step backwards.
 for folder in "${!allowed[@]}"; do
@@ -110,7 +112,7 @@ done
 # Headers and paths that only one folder may mention.
 confined() {
   local what=$1 where=$2 hits
-  hits=$(grep -rnE "$what" lib checks bench slurm accept fleet --include='*.cpp' --include='*.hpp' |
+  hits=$(grep -rnE "$what" lib checks bench slurm accept fleet repair --include='*.cpp' --include='*.hpp' |
     grep -vE "^$where" || true)
   [[ -z $hits ]] && return
   echo "layering: only $where may mention $what:"

@@ -8,8 +8,8 @@ status=0
 
 # The folders of the programs, and the other top-level folders.
 in_tree() {
-  git ls-files lib checks slurm bench accept fleet | grep / | xargs --max-args=1 dirname
-  git ls-files | grep / | grep -vE '^(lib|checks|slurm|bench|accept|fleet|\.ci)/' | cut --delimiter=/ --fields=1
+  git ls-files lib checks slurm bench accept fleet repair | grep / | xargs --max-args=1 dirname
+  git ls-files | grep / | grep -vE '^(lib|checks|slurm|bench|accept|fleet|repair|\.ci)/' | cut --delimiter=/ --fields=1
 }
 in_table() {
   # shellcheck disable=SC2016 # the backquotes are Markdown's
@@ -29,7 +29,7 @@ while read -r units folder; do
   [[ $units -le $most_units || $folder =~ ^checks/(host|gpu)$ ]] && continue
   echo "rooms: $folder holds $units, more than $most_units"
   status=1
-done < <(git ls-files lib checks slurm bench accept fleet | grep -E '\.(cpp|hpp)$' | sed -E 's/\.(cpp|hpp)$//' | sort --unique |
+done < <(git ls-files lib checks slurm bench accept fleet repair | grep -E '\.(cpp|hpp)$' | sed -E 's/\.(cpp|hpp)$//' | sort --unique |
   xargs --max-args=1 dirname | sort | uniq --count)
 
 exit "$status"

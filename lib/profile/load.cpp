@@ -140,7 +140,7 @@ Result<void> check_schema(const Yaml& document, std::string_view expected, std::
 }
 
 Result<void> check_site_keys(const Yaml& document, std::string_view file) {
-  static const std::vector<std::string> known{"schema", "profile", "overrides", "slurm"};
+  static const std::vector<std::string> known{"schema", "profile", "overrides", "slurm", "repair"};
   for (const auto& [key, line, value] : document.entries) {
     if (std::ranges::count(known, key) > 0) continue;
     return make_error(fmt::format("{}: unknown key '{}'; {}", at(file, line), printable(key, 80),
@@ -327,6 +327,7 @@ Result<SiteFile> read_site(const ProfileSources& sources) {
   if (const Yaml* named = document.find("profile")) site.profile_line = named->line;
   if (const Yaml* overrides = document.find("overrides")) site.overrides = *overrides;
   if (const Yaml* slurm = document.find("slurm")) site.slurm = *slurm;
+  if (const Yaml* repair = document.find("repair")) site.repair = *repair;
   return site;
 }
 

@@ -79,7 +79,8 @@ struct SiteFile {
   std::string profile;   // empty if it names none
   int profile_line = 0;  // the line that names it
   Yaml overrides;
-  Yaml slurm;  // what muster may do to nodes
+  Yaml slurm;   // which nodes muster takes out of service
+  Yaml repair;  // what it may do to them
 };
 
 // An error if the folder of --root does not exist: its site's files would seem to be missing.

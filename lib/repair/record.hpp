@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+// One line of the repair journal. An operation has several: it is reserved before anything is done,
+// and ends in one outcome. The last line of an id is its state.
+#pragma once
+
+#include <array>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "lib/base/fields.hpp"
+
+namespace muster::repair {
+
+// The steps of the ladder, in its order.
+enum class Rung { restart_service, reset_gpu, reboot, claim };
+
+inline constexpr std::array<std::string_view, 4> kRungWords{"restart_service", "reset_gpu",
+                                                            "reboot", "claim"};
+
+constexpr const auto& json_words(Rung /*type*/) { return kRungWords; }
+
+enum class State {
+  // An action.
+  shadow,      // only recorded: muster would have done it
+  reserved,    // about to be done, or being done
+  succeeded,   // and the check that failed passes
+  failed,      // done or refused, and the fault is still there
+  ambiguous,   // unknown whether it was done: a person must resolve it
+  superseded,  // the node was repaired or taken over by others meanwhile
+  cancelled,   // nothing was done
+  // A claim.
+  prepared,      // printed
+  sent,          // to the provider
+  acknowledged,  // by the provider
+  out,           // the provider took the node
+  returned,      // the provider gave it back
+  verified,      // it passes again
+  reopened,      // it came back with the same fault
+};
+
+inline constexpr std::array<std::string_view, 14> kStateWords{
+    "shadow",   "reserved", "succeeded",    "failed", "ambiguous", "superseded", "cancelled",
+    "prepared", "sent",     "acknowledged", "out",    "returned",  "verified",   "reopened"};
+
+constexpr const auto& json_words(State /*type*/) { return kStateWords; }
+
+struct RepairRecord {
+  static constexpr std::string_view kSchema = "muster.repair/1";
+  MUSTER_DESCRIBED(RepairRecord);
+  MUSTER_REQUIRED(std::string, id, "of the operation, a UUID");
+  MUSTER_REQUIRED(std::string, at, "RFC 3339, UTC");
+  MUSTER_REQUIRED(std::string, node, "its name in Slurm");
+  MUSTER_REQUIRED(Rung, rung, "") = Rung::claim;
+  MUSTER_REQUIRED(State, state, "") = State::cancelled;
+  MUSTER_REQUIRED(std::string, incident, "the drain it is about: CHECK DEVICE TIME");
+  MUSTER_FIELD(std::string, check, "that failed");
+  MUSTER_FIELD(std::string, device, "");
+  MUSTER_FIELD(std::vector<std::string>, serials, "of the parts that failed");
+  MUSTER_FIELD(std::string, who, "the user, or hook");
+  MUSTER_FIELD(std::string, why, "one sentence");
+  MUSTER_FIELD(std::string, boot_id, "of the node before the action");
+  MUSTER_FIELD(std::string, physical_host, "empty if the provider does not report it");
+  MUSTER_UNLESS_EMPTY(std::string, unit, "the service that was restarted") = {};
+  MUSTER_UNLESS_EMPTY(std::string, evidence, "file name of the bundle") = {};
+  MUSTER_UNLESS_EMPTY(std::string, evidence_sha256, "") = {};
+  MUSTER_UNLESS_EMPTY(std::string, provider, "of a claim") = {};
+  MUSTER_UNLESS_EMPTY(std::string, category, "of a claim, in the provider's words") = {};
+  MUSTER_UNLESS_EMPTY(std::string, reference, "the provider's name for the claim") = {};
+};
+
+// Whether an operation in this state may still change the node.
+[[nodiscard]] constexpr bool is_open(State state) {
+  return state == State::reserved || state == State::ambiguous || state == State::prepared ||
+         state == State::sent || state == State::acknowledged || state == State::out ||
+         state == State::returned || state == State::reopened;
+}
+
+// The last record of each operation, in the order of their first ones.
+[[nodiscard]] std::vector<RepairRecord> latest(const std::vector<RepairRecord>& records);
+
+}  // namespace muster::repair
