@@ -21,7 +21,7 @@ lib/fleet    : lib/base lib/statistics
 lib/repair   : lib/base
 accept       : lib/base lib/process lib/hosts lib/node lib/command lib/profile lib/report lib/accept bench/model bench/locate
 fleet        : lib/base lib/command lib/fleet lib/hosts lib/node lib/report lib/statistics bench/locate
-repair       : lib/base lib/repair
+repair       : lib/base lib/profile lib/repair
 slurm/rules  : lib/base
 slurm/cluster : lib/base lib/process lib/hosts slurm/rules
 slurm/policy : lib/base lib/report slurm/rules slurm/cluster
@@ -33,7 +33,7 @@ slurm/tell   : lib/base lib/process slurm/rules slurm/cluster slurm/history
 slurm/commands : lib/base lib/process lib/hosts lib/report lib/command lib/profile slurm/rules slurm/cluster slurm/policy slurm/history slurm/drains slurm/sweeps slurm/tell slurm/status
 checks/nhc_conf : lib/base lib/node lib/profile lib/report checks checks/shared lib/hosts
 checks/make_profile : lib/base lib/node lib/profile checks/shared
-checks/app   : accept fleet lib/base lib/process lib/command lib/fleet lib/kubernetes lib/node lib/profile lib/report lib/state lib/probes checks checks/nhc_conf checks/make_profile slurm/commands lib/hosts
+checks/app   : accept fleet repair lib/base lib/process lib/command lib/fleet lib/kubernetes lib/node lib/profile lib/report lib/state lib/probes checks checks/nhc_conf checks/make_profile slurm/commands lib/hosts
 checks       : lib/base lib/node lib/profile lib/report lib/state
 checks/shared : lib/base lib/node lib/profile lib/state checks
 checks/xid   : lib/base lib/node lib/profile checks/shared

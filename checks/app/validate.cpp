@@ -15,6 +15,7 @@
 #include "lib/command/options.hpp"
 #include "lib/profile/load.hpp"
 #include "lib/profile/site.hpp"
+#include "repair/rules.hpp"
 #include "slurm/commands/slurm_site.hpp"
 
 namespace muster::app {
@@ -54,6 +55,9 @@ class Validation {
     const auto before = reported_.size();
     check_profile(site.profile.empty() ? "generic" : site.profile, site);
     check_slurm(site);
+    if (const auto rules = repair::read_repair_rules(sources_); !rules) {
+      report_error(rules.error().message);
+    }
     std::error_code failure;
     const bool exists = std::filesystem::exists(site.shown, failure);
     if (!exists) {

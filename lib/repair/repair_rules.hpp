@@ -44,12 +44,12 @@ struct RepairRules {
       "nvidia-fabricmanager.service", "nvidia-persistenced.service", "nvidia-imex.service",
       "openibd.service"};
   // A share of the cluster's nodes, and a number of nodes; the smaller one holds, but at least one.
-  MUSTER_FIELD(std::string, most_at_once, "share of the nodes that are repaired at a time") = "5%";
+  MUSTER_FIELD(Percent, most_at_once, "share of the nodes that are repaired at a time") = {5};
   MUSTER_FIELD(int, most_at_once_nodes, "and how many nodes that is at most") = 8;
   MUSTER_FIELD(int, actions_per_week, "of one node or one part; then only a claim is left") = 2;
-  MUSTER_FIELD(std::string, most_by_check,
+  MUSTER_FIELD(Percent, most_by_check,
                "share of the nodes with one failing check within breaker_window that stops "
-               "everything") = "10%";
+               "everything") = {10};
   MUSTER_FIELD(Seconds, breaker_window, "time in which such nodes are counted") = {30.0 * 60};
   MUSTER_FIELD(Seconds, reboot_within,
                "a node that is not back by then is ambiguous") = {30.0 * 60};
@@ -57,5 +57,13 @@ struct RepairRules {
   MUSTER_FIELD(AzureRules, azure, "for claims at Azure");
   MUSTER_FIELD(GcpRules, gcp, "for claims at Google Cloud");
 };
+
+// A key with an invalid value, and the rest of the sentence; an empty key for none.
+struct BrokenValue {
+  std::string key;
+  std::string what;
+};
+
+[[nodiscard]] BrokenValue check_values(const RepairRules& rules);
 
 }  // namespace muster::repair

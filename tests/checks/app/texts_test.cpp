@@ -285,6 +285,11 @@ TEST_F(ValidateTest, AMissingSiteFileIsValid) {
   EXPECT_EQ(caller_.notes(), "");
 }
 
+TEST_F(ValidateTest, ReadsTheBlockRepair) {
+  EXPECT_THAT(troubles_of("repair:\n  automatic: [claim]\n"),
+              HasSubstr("etc/muster/muster.yaml:2: 'repair.automatic' has \"claim\""));
+}
+
 TEST_F(ValidateTest, NamesValidFiles) {
   dir_.write("etc/muster/muster.yaml",
              "profile: trainer\nslurm: {most_drained: 5%, unknown: {\"gpu.*\": drain}}\n");

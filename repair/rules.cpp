@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "repair/rules.hpp"
+
+#include "lib/profile/site.hpp"
+
+namespace muster::repair {
+
+Result<RepairRules> read_repair_rules(const ProfileSources& sources) {
+  TRY_ASSIGN(const auto site, read_site(sources));
+  RepairRules rules;
+  TRY(read_block(site, "repair", site.repair, rules, check_values));
+  return rules;
+}
+
+}  // namespace muster::repair

@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+// The block `repair` of the site's muster.yaml.
+#pragma once
+
+#include "lib/base/result.hpp"
+#include "lib/profile/load.hpp"
+#include "lib/repair/repair_rules.hpp"
+
+namespace muster::repair {
+
+// The defaults if the site does not have it. An error names the file, the line and the key.
+[[nodiscard]] Result<RepairRules> read_repair_rules(const ProfileSources& sources);
+
+}  // namespace muster::repair
