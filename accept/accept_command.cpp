@@ -21,7 +21,6 @@
 #include "accept/sim.hpp"
 #include "accept/standing_text.hpp"
 #include "accept/step.hpp"
-#include "accept/stop_signals.hpp"
 #include "accept/write_page.hpp"
 #include "lib/accept/delivery.hpp"
 #include "lib/accept/terms.hpp"
@@ -31,6 +30,7 @@
 #include "lib/base/text.hpp"
 #include "lib/command/version.hpp"
 #include "lib/hosts/hostlist.hpp"
+#include "lib/process/stop_signals.hpp"
 
 namespace muster::app {
 namespace {

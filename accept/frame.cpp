@@ -2,11 +2,9 @@
 #include "accept/frame.hpp"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 #include <openssl/evp.h>
 
-#include <array>
-
+#include "lib/base/digest.hpp"
 #include "lib/base/text.hpp"
 
 namespace muster::accept {
@@ -39,13 +37,6 @@ std::string from_base64(std::string_view text, std::size_t length) {
 }
 
 }  // namespace
-
-std::string sha256_of(std::string_view content) {
-  std::array<unsigned char, EVP_MAX_MD_SIZE> digest{};
-  unsigned size = 0;
-  ::EVP_Digest(content.data(), content.size(), digest.data(), &size, ::EVP_sha256(), nullptr);
-  return fmt::format("{:02x}", fmt::join(digest.begin(), digest.begin() + size, ""));
-}
 
 std::string frame(std::string_view node, std::string_view content) {
   return fmt::format("{} {} {} {} {}\n", kFrameWord, node, content.size(), sha256_of(content),

@@ -12,9 +12,6 @@ namespace muster::accept {
 
 inline constexpr std::string_view kFrameWord = "muster1";
 
-// 64 hexadecimal digits.
-[[nodiscard]] std::string sha256_of(std::string_view content);
-
 // Ends with a newline. `node` must not contain blanks, and the content must not be empty.
 [[nodiscard]] std::string frame(std::string_view node, std::string_view content);
 

@@ -108,23 +108,6 @@ constexpr std::array kPhrases{
     Phrase{"Communication connection failure", Unanswered::Kind::lost},
 };
 
-// Searches the PATH of the environment, unless the name has a slash.
-Result<std::filesystem::path> find_program(const std::string& name, const Variables& variables) {
-  if (name.find('/') != std::string::npos) {
-    std::error_code failure;
-    auto path = std::filesystem::absolute(name, failure);
-    if (!failure && ::access(path.c_str(), X_OK) == 0) return path;
-    return make_error(fmt::format("{} is not a program that can be run", printable(name)));
-  }
-  const auto folders = value_of(variables, "PATH");
-  for (const auto folder : split(folders, ':')) {
-    if (folder.empty()) continue;
-    auto path = std::filesystem::path(folder) / name;
-    if (::access(path.c_str(), X_OK) == 0) return path;
-  }
-  return make_missing(fmt::format("{} is not in PATH", printable(name)));
-}
-
 // The report in the output of a launcher, which may print lines of its own.
 Result<Report> report_in(const std::string& output) {
   const auto begin = output.find('{');

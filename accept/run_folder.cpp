@@ -16,8 +16,8 @@
 #include <utility>
 #include <vector>
 
-#include "accept/frame.hpp"
 #include "lib/base/clock.hpp"
+#include "lib/base/digest.hpp"
 #include "lib/base/files.hpp"
 #include "lib/base/host_name.hpp"
 #include "lib/base/json_read.hpp"

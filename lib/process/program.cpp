@@ -115,6 +115,7 @@ class RunningProgram {
         limit_(execution.limit),
         deadline_(limit_.deadline()),
         most_(execution.most_output),
+        keep_partial_(execution.keep_partial),
         streams_(std::move(streams)),
         input_(std::move(input)) {}
 
@@ -142,9 +143,9 @@ class RunningProgram {
       error.value().missing = *code == ENOENT;
       return error;
     }
-    if (exceeds()) return make_error(fmt::format("{} wrote more than {} bytes", name, most_));
+    if (exceeds()) return cut(fmt::format("{} wrote more than {} bytes", name, most_));
     if (ended) return result();
-    return make_error(fmt::format("{} did not answer within {}", name, limit_.allowed()));
+    return cut(fmt::format("{} did not answer within {}", name, limit_.allowed()));
   }
 
   // Adds what wait_readable() should look at. A program that has closed its streams will soon exit.
@@ -179,6 +180,17 @@ class RunningProgram {
     return code;
   }
 
+  [[nodiscard]] Result<Ended> cut(std::string why) {
+    if (!keep_partial_) return make_error(std::move(why));
+    for (auto& stream : streams_) {
+      stream.received.resize(std::min(stream.received.size(), most_));
+    }
+    return Ended{.status = exit_status(SIGKILL),
+                 .out = std::move(streams_[0].received),
+                 .err = std::move(streams_[1].received),
+                 .cut = std::move(why)};
+  }
+
   // To be called after the program has ended.
   [[nodiscard]] Ended result() {
     const int status = *reap(std::exchange(pid_, -1));
@@ -199,6 +211,7 @@ class RunningProgram {
   TimeLimit limit_;
   Clock::time_point deadline_;
   std::size_t most_;
+  bool keep_partial_;
   OutputStreams streams_;
   Descriptor input_;  // the end that the program reads from; closed if none is held
 };
@@ -281,6 +294,50 @@ Result<Ended> run_program(const Execution& execution) {
     const auto interval = open.empty() ? milliseconds{1} : kPollInterval;
     static_cast<void>(wait_readable(open, std::min(running->deadline(), Clock::now() + interval)));
   }
+}
+
+Result<void> start_detached(const std::filesystem::path& program,
+                            const std::vector<std::string>& arguments,
+                            const std::map<std::string, std::string>& environment) {
+  const std::string path = program.string();
+  const Execution execution{
+      .program = program, .arguments = arguments, .environment = environment, .limit = kKillTime};
+  const Pointers words(words_of(execution));
+  const Pointers assignments(assignments_of(environment));
+  const Descriptor nowhere(::open("/dev/null", O_RDWR | O_CLOEXEC));
+  auto failure = make_pipe();
+  if (!nowhere.is_open() || !failure) return os_error("run", path, errno);
+  pid_t pid = -1;
+  {
+    sigset_t all;
+    ::sigfillset(&all);
+    const HeldSignals held(all);
+    pid = ::fork();
+    if (pid == 0) {
+      ::setsid();
+      const pid_t orphan = ::fork();
+      if (orphan == 0) {
+        become({.program = path.c_str(),
+                .arguments = words.get(),
+                .environment = assignments.get(),
+                .in = nowhere.get(),
+                .out = nowhere.get(),
+                .err = nowhere.get(),
+                .failure = failure->write.get()});
+      }
+      ::_exit(orphan < 0 ? errno : 0);
+    }
+  }
+  if (pid < 0) return os_error("fork for", path, errno);
+  failure->write = Descriptor();
+  const auto until = Clock::now() + 10 * kKillTime;
+  static_cast<void>(wait_readable({failure->read.get()}, until));  // until it has been executed
+  int code = 0;
+  const auto size = read_some(failure->read.get(), reinterpret_cast<char*>(&code), sizeof code);
+  const auto ended = reap(pid, 10 * kKillTime);
+  if (size == ssize_t{sizeof code}) return os_error("run", path, code);
+  if (ended && exit_status(*ended) != 0) return os_error("fork for", path, exit_status(*ended));
+  return {};
 }
 
 RunningPrograms::RunningPrograms() = default;

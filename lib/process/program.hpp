@@ -22,18 +22,26 @@ struct Execution {
   std::map<std::string, std::string> environment;  // complete
   TimeLimit limit;
   std::size_t most_output = 16UL * 1024 * 1024;  // of each stream; more is an error
-  std::string input = {};                        // its standard input; empty: /dev/null
-  bool hold_input = false;  // instead, a pipe that stays open until RunningPrograms::stop()
+  bool keep_partial = false;  // of a program that is killed, return the output and why it was cut
+  std::string input = {};     // its standard input; empty: /dev/null
+  bool hold_input = false;    // instead, a pipe that stays open until RunningPrograms::stop()
 };
 
 struct Ended {
   int status = 0;  // as shells count: 128 + N for a signal
   std::string out, err;
+  std::string cut = {};  // why the output is not complete: the error without keep_partial
 };
 
 // Kills the process group at the deadline and returns an error such as "sinfo did not answer within
 // 8 s"; does not wait for processes that cannot be killed. The program dies with this process.
 [[nodiscard]] Result<Ended> run_program(const Execution& execution);
+
+// Starts a program that outlives this process and its session, and does not wait for it. It has
+// none of our files; its standard streams are /dev/null.
+[[nodiscard]] Result<void> start_detached(const std::filesystem::path& program,
+                                          const std::vector<std::string>& arguments,
+                                          const std::map<std::string, std::string>& environment);
 
 class RunningProgram;
 

@@ -2,10 +2,13 @@
 #include "lib/process/startup.hpp"
 
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <unistd.h>
 
 #include <csignal>
 #include <system_error>
+
+#include "lib/base/text.hpp"
 
 namespace muster {
 
@@ -31,6 +34,22 @@ std::filesystem::path sibling_program(std::string_view name) {
   auto next_to_it = self.parent_path() / name;
   if (!failure && ::access(next_to_it.c_str(), X_OK) == 0) return next_to_it;
   return std::filesystem::path("/usr/bin") / name;
+}
+
+Result<std::filesystem::path> find_program(const std::string& name, const Variables& variables) {
+  if (name.find('/') != std::string::npos) {
+    std::error_code failure;
+    auto path = std::filesystem::absolute(name, failure);
+    if (!failure && ::access(path.c_str(), X_OK) == 0) return path;
+    return make_error(fmt::format("{} is not a program that can be run", printable(name)));
+  }
+  const auto folders = value_of(variables, "PATH");
+  for (const auto folder : split(folders, ':')) {
+    if (folder.empty()) continue;
+    auto path = std::filesystem::path(folder) / name;
+    if (::access(path.c_str(), X_OK) == 0) return path;
+  }
+  return make_missing(fmt::format("{} is not in PATH", printable(name)));
 }
 
 void prepare_process() {

@@ -7,6 +7,8 @@
 #include <string>
 #include <string_view>
 
+#include "lib/base/result.hpp"
+
 namespace muster {
 
 using Variables = std::map<std::string, std::string>;
@@ -19,6 +21,10 @@ using Variables = std::map<std::string, std::string>;
 
 // The path of our other program: next to this one, or in /usr/bin. PATH is not searched.
 [[nodiscard]] std::filesystem::path sibling_program(std::string_view name);
+
+// Searches the PATH of the environment, unless the name has a slash.
+[[nodiscard]] Result<std::filesystem::path> find_program(const std::string& name,
+                                                         const Variables& variables);
 
 // To be called first in main(). Opens closed standard streams, so that no other file takes their
 // numbers; ignores SIGPIPE; and resets SIGCHLD, since a caller that ignores it hides how children

@@ -7,6 +7,8 @@
 
 #include <string>
 
+#include "lib/base/digest.hpp"
+
 namespace muster::accept {
 namespace {
 

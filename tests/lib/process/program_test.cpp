@@ -15,6 +15,7 @@
 #include <string>
 
 #include "lib/base/descriptor.hpp"
+#include "lib/process/process.hpp"
 #include "tests/support/temp_dir.hpp"
 
 namespace muster {
@@ -233,6 +234,47 @@ TEST(RunProgramTest, RefusesTooMuchOutput) {
   auto execution = shell("printf 12345");
   execution.most_output = 5;
   EXPECT_TRUE(run_program(execution));
+}
+
+TEST(RunProgramTest, KeepsThePartialOutputOfAProgramThatIsKilled) {
+  auto slow = shell("echo first; echo trouble >&2; sleep 100", 300ms);
+  slow.keep_partial = true;
+  const auto late = run_well(slow);
+  EXPECT_EQ(late.out, "first\n");
+  EXPECT_EQ(late.err, "trouble\n");
+  EXPECT_EQ(late.cut, "sh did not answer within 0.3 s");
+  auto endless = shell("while :; do echo 123456789; done");
+  endless.keep_partial = true;
+  endless.most_output = 25;
+  const auto cut = run_well(endless);
+  EXPECT_EQ(cut.out, "123456789\n123456789\n12345");
+  EXPECT_EQ(cut.cut, "sh wrote more than 25 bytes");
+}
+
+TEST(StartDetachedTest, TheProgramOutlivesTheGroupAndTheSessionOfItsCaller) {
+  const TempDir dir;
+  const auto file = (dir.path() / "pid").string();
+  const pid_t caller = ::fork();
+  if (caller == 0) {
+    ::setsid();
+    const auto started =
+        start_detached("/bin/sh", {"-c", "echo $$ >\"$1\"; exec sleep 100", "sh", file}, {});
+    ::_exit(started ? 0 : 1);
+  }
+  ASSERT_EQ(reap(caller, 20s), 0);
+  ::kill(-caller, SIGKILL);
+  const pid_t pid = read_pid(file);
+  ASSERT_GT(pid, 0);
+  EXPECT_TRUE(is_alive(pid));
+  EXPECT_NE(::getsid(pid), ::getsid(0));
+  EXPECT_EQ(std::filesystem::read_symlink(fmt::format("/proc/{}/fd/1", pid)), "/dev/null");
+  ::kill(pid, SIGKILL);
+}
+
+TEST(StartDetachedTest, ReportsAProgramThatCannotBeExecuted) {
+  const auto started = start_detached("/nonexistent/program", {}, {});
+  ASSERT_FALSE(started);
+  EXPECT_EQ(started.error().message, "run /nonexistent/program: No such file or directory");
 }
 
 TEST(RunProgramTest, ReportsWhyAProgramCannotBeExecuted) {

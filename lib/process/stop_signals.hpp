@@ -10,7 +10,7 @@
 #include "lib/base/descriptor.hpp"
 #include "lib/process/process.hpp"
 
-namespace muster::accept {
+namespace muster {
 
 class StopSignals {
  public:
@@ -37,4 +37,4 @@ class StopSignals {
   int count_ = 0;
 };
 
-}  // namespace muster::accept
+}  // namespace muster
