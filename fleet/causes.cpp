@@ -279,6 +279,7 @@ Result<CausesAnswer> ask_causes(Database& database, const Nodes& nodes, CausesBy
         return leaf == leaves.end() ? std::string() : leaf->second;
       });
       break;
+    case CausesBy::action:  // see ask_actions()
     case CausesBy::provider:
       question.count_nodes(table, [](const NodeName& node) { return node.cluster; });
       break;
@@ -311,6 +312,75 @@ std::string causes_text(const CausesAnswer& answer, std::size_t width) {
   return screen(lines, width);
 }
 
+// An admin did the same as a shadow if muster was told to do it in that incident, or by what made
+// the node healthy: a new boot is a reboot, the same boot a reset or a restarted service.
+Result<ActionsAnswer> ask_actions(Database& database, const Nodes& nodes, std::int64_t since) {
+  struct Shadow {
+    std::int64_t node, at;
+    std::string rung, incident, boot;
+  };
+
+  std::map<std::string, ActionRow> rows;
+  std::vector<Shadow> shadows;
+  TRY(database.each(
+      "SELECT node, at, context, reason, boot_id, message FROM event AS one WHERE kind = 'action' "
+      "AND at >= ?1 AND NOT EXISTS(SELECT 1 FROM event AS later WHERE later.kind = 'action' AND "
+      "later.node = one.node AND later.job = one.job AND later.at >= one.at AND (later.at > one.at "
+      "OR one.message = 'reserved' AND later.message <> 'reserved'))",
+      [&](const Row& row) {
+        if (!nodes.contains(row.whole(0))) return;
+        if (row.text(5) == "shadow") {
+          shadows.push_back({row.whole(0), row.whole(1), std::string(row.text(2)),
+                             std::string(row.text(3)), std::string(row.text(4))});
+        } else {
+          ++rows[std::string(row.text(2))].outcomes[std::string(row.text(5))];
+        }
+      },
+      since));
+  for (const auto& each : shadows) {
+    auto& row = rows[each.rung];
+    TRY_ASSIGN(const auto was_done,
+               database.whole("SELECT 1 FROM event WHERE kind = 'action' AND node = ? AND context "
+                              "= ? AND reason = ? AND message NOT IN ('shadow', 'cancelled', "
+                              "'prepared') LIMIT 1",
+                              each.node, each.rung, each.incident));
+    std::optional<std::string> boot;  // in which the node was healthy again
+    TRY(database.each(
+        "SELECT boot_id FROM report LEFT JOIN boot ON boot.id = report.boot WHERE "
+        "report.node = ? AND at > ? AND verdict = 'healthy' ORDER BY at LIMIT 1",
+        [&](const Row& found) { boot = found.text(0); }, each.node, each.at));
+    if (!was_done && !boot) {
+      ++row.open;
+      continue;
+    }
+    ++row.shadows;
+    const bool was_rebooted = boot && *boot != each.boot;
+    const bool is_same = each.rung == "reboot" ? was_rebooted : boot && !was_rebooted;
+    if (was_done || (is_same && each.rung != "claim")) ++row.agreed;
+  }
+  ActionsAnswer answer;
+  for (auto& [action, row] : rows) {
+    row.action = action;
+    answer.rows.push_back(std::move(row));
+  }
+  return answer;
+}
+
+std::string actions_text(const ActionsAnswer& answer, std::size_t width) {
+  std::vector<std::string> lines;
+  for (const auto& row : answer.rows) {
+    auto text = fmt::format("{:<16} {} of {} agree with what admins did", printable(row.action, 40),
+                            row.agreed, row.shadows);
+    if (row.open > 0) text += fmt::format(", {} open", row.open);
+    for (const auto& [state, count] : row.outcomes) {
+      text += fmt::format("; {} {}", count, printable(state, 40));
+    }
+    lines.push_back(std::move(text));
+  }
+  if (lines.empty()) lines.emplace_back("no actions: import journal.jsonl of the repair folder");
+  return screen(lines, width);
+}
+
 }  // namespace muster::fleet
 
 namespace muster::app {
@@ -325,6 +395,16 @@ int run_fleet_causes(const FleetCommand& command, const Caller& caller) {
   if (*by == fleet::CausesBy::leaf && command.topology.empty()) {
     return fail(caller, {.status = kExitUsage,
                          .message = "--by leaf needs --topology FILE, Slurm's topology.conf"});
+  }
+  if (*by == fleet::CausesBy::action) {
+    return fleet::answer_question(
+        command, caller,
+        [&](fleet::Database& database) -> Result<fleet::ActionsAnswer> {
+          TRY_ASSIGN(const auto nodes, fleet::read_nodes(database, command.cluster));
+          return fleet::ask_actions(database, nodes,
+                                    fleet::since_of(command, fleet::newest_of(nodes)));
+        },
+        fleet::actions_text);
   }
   return fleet::answer_question(
       command, caller,

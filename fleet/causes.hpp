@@ -18,11 +18,12 @@
 
 namespace muster::fleet {
 
-enum class CausesBy { check, part_kind, model, firmware, leaf, host, provider };
+enum class CausesBy { check, part_kind, model, firmware, leaf, host, provider, action };
 
-inline constexpr std::string_view kCausesBy{"check|part-kind|model|firmware|leaf|host|provider"};
-inline constexpr std::array<std::string_view, 7> kCausesByWords{
-    "check", "part-kind", "model", "firmware", "leaf", "host", "provider"};
+inline constexpr std::string_view kCausesBy{
+    "check|part-kind|model|firmware|leaf|host|provider|action"};
+inline constexpr std::array<std::string_view, 8> kCausesByWords{
+    "check", "part-kind", "model", "firmware", "leaf", "host", "provider", "action"};
 
 constexpr const auto& json_words(CausesBy /*type*/) { return kCausesByWords; }
 
@@ -37,6 +38,26 @@ struct CausesAnswer {
   MUSTER_FIELD(double, lost_h, "node-hours") = 0;
   MUSTER_FIELD(std::vector<CauseRow>, rows, "the most expensive first") = {};
 };
+
+// A rung of the ladder of repairs: what muster would have done, and what it did.
+struct ActionRow {
+  MUSTER_DESCRIBED(ActionRow);
+  MUSTER_FIELD(std::string, action, "");
+  MUSTER_FIELD(std::int64_t, shadows, "decisions of --shadow whose incident is over") = 0;
+  MUSTER_FIELD(std::int64_t, agreed, "the admins did the same") = 0;
+  MUSTER_FIELD(std::int64_t, open, "decisions whose incident lasts") = 0;
+  MUSTER_FIELD(ByName<std::int64_t>, outcomes, "of actions, by state");
+};
+
+struct ActionsAnswer {
+  static constexpr std::string_view kSchema = "muster.fleet_actions/1";
+  MUSTER_DESCRIBED(ActionsAnswer);
+  MUSTER_FIELD(std::vector<ActionRow>, rows, "");
+};
+
+[[nodiscard]] Result<ActionsAnswer> ask_actions(Database& database, const Nodes& nodes,
+                                                std::int64_t since);
+[[nodiscard]] std::string actions_text(const ActionsAnswer& answer, std::size_t width);
 
 // The leaf switch of each node; only for CausesBy::leaf.
 using Leaves = std::map<std::string, std::string>;

@@ -88,6 +88,20 @@ struct StoredEvent {
   MUSTER_FIELD(std::string, boot_id, "");
 };
 
+// Those of muster.repair/1.
+struct StoredAction {
+  MUSTER_DESCRIBED(StoredAction);
+  MUSTER_REQUIRED(std::string, id, "");
+  MUSTER_REQUIRED(std::string, at, "");
+  MUSTER_REQUIRED(std::string, node, "");
+  MUSTER_REQUIRED(std::string, rung, "");
+  MUSTER_REQUIRED(std::string, state, "");
+  MUSTER_REQUIRED(std::string, incident, "");
+  MUSTER_FIELD(std::string, check, "");
+  MUSTER_FIELD(std::string, device, "");
+  MUSTER_FIELD(std::string, boot_id, "");
+};
+
 Result<std::int64_t> time_of(std::string_view text) {
   if (const auto time = parse_utc(text)) return time->time_since_epoch().count();
   return make_error(fmt::format("/started: invalid time \"{}\", expected 2026-11-20T12:00:00Z",
@@ -318,6 +332,22 @@ Result<std::vector<Record>> records_of(const StoredEvent& event, std::int64_t su
   return one(std::move(record));
 }
 
+// A line of the repair journal is kept as an event of the kind "action": its rung is the context,
+// its state the message, and its incident the reason.
+Result<std::vector<Record>> records_of(const StoredAction& action, std::int64_t sum) {
+  return records_of(StoredEvent{.at = action.at,
+                                .node = action.node,
+                                .kind = std::string(kActionKind),
+                                .context = action.rung,
+                                .job = action.id,
+                                .check = action.check,
+                                .device = action.device,
+                                .message = action.state,
+                                .reason = action.incident,
+                                .boot_id = action.boot_id},
+                    sum);
+}
+
 template <class T>
 Result<std::vector<Record>> read_as(const JsonReader& json, std::int64_t sum) {
   T document;
@@ -361,6 +391,7 @@ constexpr std::string_view kSnapshotName = "muster.snapshot";
 constexpr std::array kSchemas{
     Schema{"muster.report", 1, read_as<StoredReport>},
     Schema{"muster.event", 1, read_as<StoredEvent>},
+    Schema{"muster.repair", 1, read_as<StoredAction>},
     Schema{"muster.attempt", 1, read_attempt},
     Schema{"muster.group_attempt", 1, read_group_attempt},
     Schema{"muster.acceptance", 1, read_as<StoredOrder>},

@@ -81,6 +81,9 @@ struct RunRecord {
   Values values;
 };
 
+// The kind of an event that is a line of the repair journal.
+inline constexpr std::string_view kActionKind = "action";
+
 struct EventRecord {
   std::string node;
   std::int64_t at = 0;

@@ -99,6 +99,14 @@ std::vector<CommandText> command_texts() {
           "  muster fleet causes --by firmware --since 90d\n"
           "  muster fleet whatif --set gpu.temperature.warn_above=80\n"
           "  muster fleet export sql | psql fleet\n"),
+      text_of<RepairCommand>(
+          "[HOSTLIST | @FILE]... [OPTION]...",
+          "Print the next step for nodes that muster drained, or do it: restart a service, reset a "
+          "GPU, reboot, claim",
+          "  muster repair\n"
+          "  muster repair --shadow\n"
+          "  muster repair gpu-007 --go\n"
+          "  muster repair --resolve ID=failed\n"),
   };
 }
 

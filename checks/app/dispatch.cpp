@@ -17,6 +17,7 @@
 #include "lib/process/process.hpp"
 #include "lib/process/program.hpp"
 #include "lib/report/report.hpp"
+#include "repair/after_hook.hpp"
 #include "slurm/commands/check_setup.hpp"
 #include "slurm/commands/hook.hpp"
 
@@ -56,17 +57,12 @@ std::string line_for_npd(std::string_view message) {
 
 // The commands without a deadline.
 constexpr std::tuple kUnlimited{
-    &run_list,
-    &run_validate,
-    &run_drain,
-    &run_resume,
-    &run_status,
-    &run_history,
-    &run_events,
-    &run_hostfile,
-    &run_agent,
-    &run_accept,
-    static_cast<int (*)(const FleetCommand&, const Caller&)>(&run_fleet)};
+    &run_list,   &run_validate,
+    &run_drain,  &run_resume,
+    &run_status, &run_history,
+    &run_events, &run_hostfile,
+    &run_agent,  &run_accept,
+    &run_repair, static_cast<int (*)(const FleetCommand&, const Caller&)>(&run_fleet)};
 
 struct CommandRunner {
   const Caller& caller;
@@ -124,8 +120,12 @@ struct CommandRunner {
     const auto run =
         supervise(caller.started, caller.started + kHookBudget, [&](Deadline& deadline) {
           deadline.answer_if_lost(kHookPassed);
-          const int ended = guarded(
-              caller, [&] { return run_hook(command, caller, deadline, check_node, sweep_node); });
+          const int ended = guarded(caller, [&] {
+            return run_hook(command, caller, deadline, check_node, sweep_node,
+                            [&](const HookCommand& ended, const HookedNode& node) {
+                              start_after_hook(ended, node, caller);
+                            });
+          });
           return ended == kHookPassed || ended == kHookFailed ? ended : deadline.if_lost();
         });
     static_cast<void>(write_in_time(STDOUT_FILENO, run.out + run.err, Clock::now() + kLongest));

@@ -161,6 +161,7 @@ using W = SweepCommand;
 using A = AgentCommand;
 using N = AcceptCommand;
 using M = FleetCommand;
+using G = RepairCommand;
 
 // The options of each command.
 template <class C>
@@ -383,12 +384,27 @@ constexpr std::array kOptions<M>{
     option<&M::go>("--go", "", "prune: remove, instead of printing what would be removed"),
     option<&M::by>(
         "--by", "WHAT",
-        "of causes: check (default), part-kind, model, firmware, leaf, host or provider"),
+        "of causes: check (default), part-kind, model, firmware, leaf, host, provider or action"),
     option<&M::topology>("--topology", "FILE",
                          "for --by leaf: Slurm's topology.conf, or lines 'leaf0 gpu-[01-16]'"),
     option<&M::settings, take_setting<false>>("--set", "KEY=VALUE",
                                               "whatif: the limit to try; may be repeated"),
     option<&M::all>("--all", "", "whatif: judge all snapshots, not the newest of each node"),
+};
+
+template <>
+constexpr std::array kOptions<G>{
+    option<&G::go>("--go", "", "do one step for each node, instead of printing it"),
+    option<&G::shadow>(
+        "--shadow", "",
+        "only record the steps; `muster fleet causes --by action` compares them with "
+        "what admins did"),
+    option<&G::resolve>("--resolve", "ID=succeeded|failed|cancelled",
+                        "record how an operation ended whose outcome is unknown"),
+    option<&G::automatic>("--automatic", "",
+                          "for hooks: do only what repair.automatic in muster.yaml lists"),
+    kRoot<G>,
+    kHistory<G>,
 };
 
 }  // namespace
@@ -415,5 +431,6 @@ template std::span<const Option<SweepCommand>> options_of();
 template std::span<const Option<AgentCommand>> options_of();
 template std::span<const Option<AcceptCommand>> options_of();
 template std::span<const Option<FleetCommand>> options_of();
+template std::span<const Option<RepairCommand>> options_of();
 
 }  // namespace muster::app

@@ -190,6 +190,23 @@ Result<void> finish(FleetCommand& command, const Words& words) {
   });
 }
 
+Result<void> finish(RepairCommand& command, const Words& words) {
+  TRY(put(command.nodes, hosts_of_words(words)));
+  const auto outcome = command.resolve.find('=');
+  const bool resolves = !command.resolve.empty();
+  if (resolves && outcome != std::string::npos) {
+    TRY(take_choice("succeeded|failed|cancelled", command.resolve.substr(outcome + 1)));
+  }
+  return check_usage({
+      {command.go && command.shadow, "--go and --shadow exclude each other"},
+      {command.go && words.empty(), "--go: expected nodes, such as gpu-007"},
+      {resolves && outcome == std::string::npos,
+       "--resolve: expected ID=succeeded, failed or cancelled"},
+      {resolves && (command.go || command.shadow || !words.empty()),
+       "--resolve takes no nodes, and excludes --go and --shadow"},
+  });
+}
+
 Result<void> finish(HostfileCommand& command, const Words& words) {
   if (!words.empty() && !command.partition.empty()) {
     return make_error("a list and --partition exclude each other");

@@ -303,12 +303,13 @@ std::optional<RepairRecord> ended_reboot(const RepairCase& repair) {
   auto ended = *found;
   ended.at = utc(repair.now);
   const bool was_rebooted = !repair.boot_id.empty() && repair.boot_id != found->boot_id;
+  const bool was_resumed = found->incident != incident_of(repair.drain);  // by muster's hook
   const bool is_over = repair.now > time_of(*found) + whole(repair.rules.reboot_within);
   if (!repair.owner.empty()) {
     ended.state = State::superseded;
     ended.why = repair.owner;
-  } else if (was_rebooted && (repair.passes || repair.drain.check.empty())) {
-    const bool passes = repair.passes.value_or(true);  // muster's hook has resumed it
+  } else if (was_rebooted && (was_resumed || repair.passes)) {
+    const bool passes = was_resumed || *repair.passes;
     ended.state = passes ? State::succeeded : State::failed;
     ended.why = fmt::format("rebooted, and {} {}", found->check, passes ? "passes" : "still fails");
   } else if (is_over) {

@@ -17,6 +17,8 @@ constexpr std::array<std::string_view, 11> kOver = {
     "BOOT_FAIL", "CANCELLED",     "COMPLETED", "DEADLINE", "FAILED", "LAUNCH_FAILED",
     "NODE_FAIL", "OUT_OF_MEMORY", "PREEMPTED", "REVOKED",  "TIMEOUT"};
 
+constexpr std::string_view kStatesFormat = "%T";
+
 // Parts of Slurm's messages about a failed connection to slurmctld.
 constexpr std::array<std::string_view, 6> kFailedConnection = {
     "timed out", "Unable to contact", "Zero Bytes", "Message ", "Communication", "data received"};
@@ -62,11 +64,26 @@ class QueuePrograms final : public Queue {
 
 bool is_over(const QueuedJob& job) { return std::ranges::find(kOver, job.state) != kOver.end(); }
 
-bool is_refusal(const Error& error) {
-  return error.message.starts_with("sbatch ended with status 1: ") &&
+bool is_refusal(const Error& error, std::string_view program) {
+  return error.message.starts_with(fmt::format("{} ended with status 1: ", program)) &&
          std::ranges::none_of(kFailedConnection, [&](std::string_view words) {
            return error.message.find(words) != std::string::npos;
          });
+}
+
+Result<std::size_t> jobs_on(const Installation& installation, std::string_view node,
+                            const CallLimits& limits) {
+  if (installation.squeue.empty()) return make_missing("no squeue next to sinfo");
+  TRY(check_node_name(node));
+  TRY_ASSIGN(const auto out,
+             call(installation, installation.squeue,
+                  {"--local", "-h", "--states=all", fmt::format("--nodelist={}", node), "-o",
+                   std::string(kStatesFormat)},
+                  limits));
+  const auto lines = split_lines(out);
+  return static_cast<std::size_t>(std::ranges::count_if(lines, [](std::string_view state) {
+    return !state.empty() && state != "PENDING" && !is_over({.state = std::string(state)});
+  }));
 }
 
 Result<std::vector<QueuedJob>> parse_squeue(std::string_view text) {

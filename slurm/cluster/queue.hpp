@@ -28,9 +28,13 @@ struct QueuedJob {
 // A job in an unknown state may still run.
 [[nodiscard]] bool is_over(const QueuedJob& job);
 
-// Whether sbatch refused the job, so that there is none. After a failed connection or a timeout
-// there may be one.
-[[nodiscard]] bool is_refusal(const Error& error);
+// Whether sbatch, or another program of Slurm's, refused the request, so that it has no effect.
+// After a failed connection or a timeout it may have one.
+[[nodiscard]] bool is_refusal(const Error& error, std::string_view program = "sbatch");
+
+// The number of jobs of all users that hold the node now.
+[[nodiscard]] Result<std::size_t> jobs_on(const Installation& installation, std::string_view node,
+                                          const CallLimits& limits);
 
 class Queue {
  public:

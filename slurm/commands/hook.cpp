@@ -67,6 +67,16 @@ class HookRun {
     return status;
   }
 
+  [[nodiscard]] HookedNode node() const {
+    const auto did = [&](std::string_view kind) {
+      return std::ranges::count(reported_, kind, &slurm::Event::kind) > 0;
+    };
+    return {.name = node_,
+            .was_drained = did("drained"),
+            .was_resumed = did("resumed"),
+            .is_drained = is_drained_};
+  }
+
  private:
   int run_with(const Result<slurm::Rules>& rules) {
     const auto folder = state_folder(command_.state, command_.root);
@@ -301,6 +311,7 @@ class HookRun {
       controller = reach();  // the sweep used up the first one's time
     }
     const auto enforced = enforce_on(checked, controller);
+    is_drained_ = enforced.drained;
     if (enforced.events.empty()) {
       const auto why = enforced.out_of_reach ? enforced.decision.why
                        : command_.dry_run    ? why_unreachable(controller)
@@ -426,6 +437,7 @@ class HookRun {
   std::string unknown_name_;  // why Slurm could not supply it; empty if it did, or was not asked
   fs::path folder_;
   slurm::Rules rules_;
+  bool is_drained_ = false;
   bool is_new_ = false;  // the site gates new nodes, and this is one
   std::optional<slurm::History> history_;
   std::optional<slurm::LastLook> last_look_;
@@ -438,8 +450,11 @@ class HookRun {
 }  // namespace
 
 int run_hook(const HookCommand& command, const Caller& caller, Deadline& deadline,
-             const CheckNode& check_node, const SweepNode& sweep_node) {
-  return HookRun(command, caller, deadline, check_node, sweep_node).run();
+             const CheckNode& check_node, const SweepNode& sweep_node, const AfterHook& after) {
+  HookRun run(command, caller, deadline, check_node, sweep_node);
+  const int status = run.run();
+  if (after && !command.dry_run) after(command, run.node());
+  return status;
 }
 
 void report_lost_hook(const HookCommand& command, const Caller& caller, std::string_view message) {

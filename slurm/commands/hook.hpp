@@ -42,10 +42,22 @@ using CheckNode =
 using SweepNode = std::function<Result<Report>(const HookCommand& command, const std::string& level,
                                                const Caller& caller, Clock::time_point until)>;
 
+// The node after a hook.
+struct HookedNode {
+  std::string name;          // in Slurm
+  bool was_drained = false;  // by this run
+  bool was_resumed = false;  // likewise
+  bool is_drained = false;   // now
+};
+
+// Starts work in the background; called last, and not in a dry run.
+using AfterHook = std::function<void(const HookCommand& command, const HookedNode& node)>;
+
 // Checks the node and acts on it as the policy decides. Returns 0 or 1 only: muster's own failure
 // fails no node, unless the site wants it.
 [[nodiscard]] int run_hook(const HookCommand& command, const Caller& caller, Deadline& deadline,
-                           const CheckNode& check_node, const SweepNode& sweep_node = {});
+                           const CheckNode& check_node, const SweepNode& sweep_node = {},
+                           const AfterHook& after = {});
 
 // Reports a hook that crashed or missed its deadline to syslog and in the history, unless it is a
 // dry run.

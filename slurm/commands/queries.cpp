@@ -137,7 +137,7 @@ int run_history(const HistoryCommand& command, const Caller& caller) {
   if (!history) return fail(caller, history.error());
   auto filter = filter_of(command);
   filter.kinds = {"drained", "resumed",  "undone",    "released", "worsened",
-                  "stopped", "accepted", "confirmed", "cleared"};
+                  "stopped", "accepted", "confirmed", "cleared",  "repair"};
   return print(*history, filter, command.form, caller);
 }
 

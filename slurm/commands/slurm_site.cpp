@@ -77,7 +77,8 @@ constexpr std::string_view kJournal = "/run/systemd/journal/socket";
 constexpr std::string_view kMessageId = "c4a1f6e20b5d4f3e9d7a52b86e10f3";
 constexpr auto kMessageKinds = std::to_array<std::string_view>(
     {"drained", "resumed", "undone", "released", "worsened", "stopped", "accepted", "kept",
-     "refused", "over", "trouble", "planned", "submitted", "sweep", "confirmed", "cleared"});
+     "refused", "over", "trouble", "planned", "submitted", "sweep", "confirmed", "cleared",
+     "repair"});
 
 std::string message_id_of(std::string_view kind) {
   const auto* const found = std::ranges::find(kMessageKinds, kind);

@@ -125,6 +125,42 @@ TEST_F(FleetCommandTest, RefusedDocumentsMakeTheStatus2) {
   EXPECT_THAT(notes_, HasSubstr("bad.json: "));
 }
 
+// Three nodes that were healthy again after a shadow: in a new boot, in the same one, and one that
+// still is sick. And a step that muster did itself.
+TEST_F(FleetCommandTest, CausesByActionCompareShadowsWithAdmins) {
+  std::ofstream lines(temp_.path() / "journal.jsonl");
+  const auto report = [&](const char* node, const char* at, const char* verdict, const char* boot) {
+    lines << fmt::format(R"({{"schema":"muster.report/1","node":"{}","profile":"p","context":)"
+                         R"("periodic","started":"2026-07-{}Z","verdict":"{}","boot_id":"{}",)"
+                         R"("checks":[],"findings":[]}})",
+                         node, at, verdict, boot)
+          << '\n';
+  };
+  const auto action = [&](const char* id, const char* node, const char* rung, const char* state) {
+    lines << fmt::format(R"({{"schema":"muster.repair/1","id":"{}","at":"2026-07-01T10:00:00Z",)"
+                         R"("node":"{}","rung":"{}","state":"{}","incident":"gpu.xid gpu5",)"
+                         R"("check":"gpu.xid","boot_id":"b1"}})",
+                         id, node, rung, state)
+          << '\n';
+  };
+  for (const auto* node : {"r1", "r2", "r3"}) {
+    report(node, "01T09:00:00", "unhealthy", "b1");
+    action(node, node, "reboot", "shadow");
+  }
+  report("r1", "01T11:00:00", "healthy", "b2");
+  report("r2", "01T11:00:00", "healthy", "b1");
+  action("r4", "r2", "reset_gpu", "shadow");
+  action("op", "r3", "reset_gpu", "reserved");
+  action("op", "r3", "reset_gpu", "failed");
+  lines.close();
+  ASSERT_EQ(run({.question = "add", .words = {(temp_.path() / "journal.jsonl").string()}}), 0)
+      << notes_;
+  EXPECT_EQ(run({.question = "causes", .by = "action"}), kExitHealthy) << notes_;
+  EXPECT_THAT(out_,
+              AllOf(HasSubstr("reboot           1 of 2 agree with what admins did, 1 open\n"),
+                    HasSubstr("reset_gpu        1 of 1 agree with what admins did; 1 failed\n")));
+}
+
 TEST_F(FleetCommandTest, SaysThatSlurmHasNoAccounting) {
   EXPECT_EQ(run({.question = "add", .slurm = true}), kExitUndecided);
   EXPECT_THAT(out_, IsEmpty());
