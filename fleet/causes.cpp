@@ -192,16 +192,13 @@ class CausesQuestion {
       const {
     std::unordered_map<std::int64_t, std::vector<Fitting>> by_node;
     std::unordered_map<std::int64_t, std::vector<Part>> known;
-    std::int64_t node = -1, fitting = -1;
     std::vector<std::pair<std::int64_t, std::pair<std::int64_t, std::int64_t>>> starts;
-    TRY(database_.each(
-        "SELECT node, at, fitting FROM report WHERE fitting IS NOT NULL ORDER BY node, at",
-        [&](const Row& row) {
-          if (row.whole(0) == node && row.whole(2) == fitting) return;
-          node = row.whole(0);
-          fitting = row.whole(2);
-          if (nodes_.contains(node)) starts.push_back({fitting, {node, row.whole(1)}});
-        }));
+    TRY(database_.each("SELECT node, started, fitting FROM fitted ORDER BY node, started",
+                       [&](const Row& row) {
+                         const auto node = row.whole(0);
+                         if (nodes_.contains(node))
+                           starts.push_back({row.whole(2), {node, row.whole(1)}});
+                       }));
     for (const auto& [id, start] : starts) {
       const auto is_new = known.try_emplace(id);
       if (is_new.second) {

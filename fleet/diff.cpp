@@ -82,15 +82,13 @@ Result<std::map<QuantityKey, ByDevice>> values_of(Database& database, const Node
                                                   const DiffSide& side) {
   auto filter = side.filter;
   filter.is_of = [&](std::int64_t node) { return side.has(node); };
-  TRY_ASSIGN(const auto readings, read_daily(database, nodes, filter));
+  TRY_ASSIGN(const auto medians, read_medians(database, nodes, filter));
   std::map<QuantityKey, ByDevice> values;
-  for (const auto& quantity : readings.quantities) {
+  for (const auto& quantity : medians.quantities) {
     auto& by_device =
         values[{quantity.profile, quantity.quantity, quantity.unit, quantity.conditions}];
-    const auto medians = medians_of(quantity);
-    for (std::size_t i = 0; i < medians.size(); ++i) {
-      const auto& series = quantity.series[i];
-      if (medians[i]) by_device[{series.node, readings.devices[series.device]}] = *medians[i];
+    for (const auto& each : quantity.medians) {
+      by_device[{each.node, medians.devices[each.device]}] = each.value;
     }
   }
   return values;

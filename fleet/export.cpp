@@ -70,7 +70,8 @@ constexpr std::array kTables{
     Table{"boot", false, ""},     Table{"part", false, ""},     Table{"report", true, "at"},
     Table{"reading", true, "at"}, Table{"run", false, ""},      Table{"event", true, "at"},
     Table{"job", false, ""},      Table{"outage", false, ""},   Table{"seat", false, ""},
-    Table{"finding", false, ""},  Table{"incident", false, ""}, Table{"uptime", false, ""},
+    Table{"finding", false, ""},  Table{"incident", false, ""}, Table{"fitted", false, ""},
+    Table{"uptime", false, ""},
 };
 
 struct Column {

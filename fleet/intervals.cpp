@@ -40,6 +40,7 @@ class Renewal {
     NodeHistory history;
     Newest newest;
     std::map<std::int64_t, Newest> boots;
+    std::vector<std::pair<std::int64_t, std::int64_t>> fitted;  // since when, with what
     Result<void> read;
     TRY(database_.each(
         "SELECT at, verdict, boot, setup, fitting, found FROM report WHERE node = ? "
@@ -51,12 +52,19 @@ class Renewal {
             newest.add(report, setup);
             if (report.boot) boots[*report.boot].add(report, setup);
           });
+          const auto fitting = row.maybe_whole(4);
+          if (fitting && (fitted.empty() || fitted.back().second != *fitting)) {
+            fitted.emplace_back(row.whole(0), *fitting);
+          }
         },
         node));
     TRY(read);
     history.finish();
     TRY(forget(node));
     TRY(write(node, history));
+    for (const auto& [started, fitting] : fitted) {
+      TRY(database_.run("INSERT OR REPLACE INTO fitted VALUES(?, ?, ?)", node, started, fitting));
+    }
     for (const auto& [boot, of_boot] : boots) {
       TRY(
           database_.run("UPDATE boot SET first = ?, last = ?, physical_host = ?, profile = ?, "
@@ -188,6 +196,7 @@ class Renewal {
   [[nodiscard]] Result<void> forget(std::int64_t node) {
     TRY(database_.run("DELETE FROM finding WHERE node = ?", node));
     TRY(database_.run("DELETE FROM incident WHERE node = ?", node));
+    TRY(database_.run("DELETE FROM fitted WHERE node = ?", node));
     return database_.run("DELETE FROM uptime WHERE node = ?", node);
   }
 

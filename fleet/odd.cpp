@@ -6,11 +6,16 @@
 
 #include <algorithm>
 #include <cmath>
+#include <future>
+#include <iterator>
 #include <map>
+#include <thread>
 #include <unordered_map>
+#include <utility>
 
 #include "fleet/ask.hpp"
 #include "fleet/fleet_command.hpp"
+#include "lib/base/in_order.hpp"
 #include "lib/base/json_read.hpp"
 #include "lib/base/text.hpp"
 #include "lib/fleet/odd.hpp"
@@ -25,54 +30,59 @@ constexpr std::size_t kFewest = 8;
 
 using Versions = ByName<std::string>;
 
-// The software of a node by its newest report that lists it.
-Result<Versions> facts_of(Database& database, std::int64_t node) {
-  std::string stack, parts;
-  TRY(database.each(
-      "SELECT stack FROM report JOIN setup ON setup.id = setup WHERE node = ? AND stack <> '' "
-      "ORDER BY at DESC LIMIT 1",
-      [&](const Row& row) { stack = row.text(0); }, node));
-  TRY(database.each(
-      "SELECT parts FROM report JOIN fitting ON fitting.id = fitting WHERE node = ? "
-      "ORDER BY at DESC LIMIT 1",
-      [&](const Row& row) { parts = row.text(0); }, node));
-  Versions facts;
-  if (!stack.empty()) {
-    TRY_ASSIGN(facts, from_json<Versions>(stack));
-  }
-  if (!parts.empty()) {
+// Reads the software of nodes by their newest reports that list it.
+class SoftwareReader {
+ public:
+  explicit SoftwareReader(Database& database) : database_(database) {}
+
+  Result<Versions> read(std::int64_t node) {
+    std::string parts;
+    TRY(database_.each(
+        "SELECT stack FROM report JOIN setup ON setup.id = setup WHERE node = ? AND stack <> '' "
+        "ORDER BY at DESC LIMIT 1",
+        [&](const Row& row) { stack_ = row.text(0); }, node));
+    TRY(database_.each(
+        "SELECT parts FROM fitted JOIN fitting ON fitting.id = fitting WHERE node = ? "
+        "ORDER BY started DESC LIMIT 1",
+        [&](const Row& row) { parts = row.text(0); }, node));
+    const auto [known, is_new] = stacks_.try_emplace(std::exchange(stack_, ""));
+    if (is_new && !known->first.empty()) {
+      TRY_ASSIGN(known->second, from_json<Versions>(known->first));
+    }
+    auto facts = known->second;
+    if (parts.empty()) return facts;
     TRY_ASSIGN(const auto listed, from_json<std::vector<Part>>(parts));
     for (const auto& [kind, all] : firmware_of(listed)) {
       facts[fmt::format("{} firmware", kind)] = fmt::format("{}", fmt::join(all, " and "));
     }
+    return facts;
   }
-  return facts;
-}
 
-void add_odd_values(OddAnswer& answer, const Nodes& nodes, const DailyReadings& readings,
-                    const QuantityReadings& quantity) {
+ private:
+  Database& database_;
+  std::string stack_;
+  std::unordered_map<std::string, Versions> stacks_;  // by their JSON
+};
+
+std::vector<OddValueRow> odd_values_of(const Nodes& nodes, const Medians& medians,
+                                       const QuantityMedians& quantity) {
   std::vector<double> values;
-  std::vector<std::size_t> places;
-  const auto medians = medians_of(quantity);
-  for (std::size_t i = 0; i < medians.size(); ++i) {
-    if (!medians[i]) continue;
-    values.push_back(*medians[i]);
-    places.push_back(i);
-  }
-  answer.values += values.size();
+  for (const auto& each : quantity.medians) values.push_back(each.value);
   const auto odd = find_odd_values(values, quantity.worse);
+  std::vector<OddValueRow> rows;
   for (const auto place : odd.places) {
-    const auto& series = quantity.series[places[place]];
-    answer.odd_values.push_back({.node = nodes.at(series.node).name,
-                                 .device = readings.devices[series.device],
-                                 .profile = quantity.profile,
-                                 .quantity = quantity.quantity,
-                                 .unit = quantity.unit,
-                                 .value = values[place],
-                                 .center = odd.peers.center,
-                                 .limit = odd.limit,
-                                 .share = values[place] / odd.peers.center - 1});
+    const auto& each = quantity.medians[place];
+    rows.push_back({.node = nodes.at(each.node).name,
+                    .device = medians.devices[each.device],
+                    .profile = quantity.profile,
+                    .quantity = quantity.quantity,
+                    .unit = quantity.unit,
+                    .value = each.value,
+                    .center = odd.peers.center,
+                    .limit = odd.limit,
+                    .share = each.value / odd.peers.center - 1});
   }
+  return rows;
 }
 
 std::string line_of(const OddValueRow& row) {
@@ -94,27 +104,41 @@ Result<OddAnswer> ask_odd(Database& database, const Nodes& nodes) {
   const auto until = (newest / kDay_s + 1) * kDay_s;
   OddAnswer answer{.from = date_of(until - kDays * kDay_s), .until = date_of(newest)};
   std::map<std::string, std::uint64_t> profiles;
-  std::vector<NodeFacts> facts;
-  const auto is_recent = [&](const NodeName& node) {
-    return node.last.value_or(0) >= until - kDays * kDay_s;
-  };
+  std::vector<std::int64_t> recent;
   for (const auto& [id, node] : nodes) {
-    if (!is_recent(node)) continue;
+    if (node.last.value_or(0) < until - kDays * kDay_s) continue;
     ++profiles[node.profile];
-    TRY_ASSIGN(auto versions, facts_of(database, id));
-    facts.push_back({node.name, node.profile, std::move(versions)});
+    recent.push_back(id);
   }
-  answer.nodes = facts.size();
-  TRY_ASSIGN(const auto readings,
-             read_daily(database, nodes, {.from = until - kDays * kDay_s, .until = until}));
-  for (const auto& quantity : readings.quantities) {
-    if (profiles[quantity.profile] < kFewest) continue;
-    add_odd_values(answer, nodes, readings, quantity);
-  }
+  answer.nodes = recent.size();
+  auto facts = std::async(std::launch::async, [&]() -> Result<std::vector<NodeFacts>> {
+    TRY_ASSIGN(auto own, database.open_again());
+    SoftwareReader software(own);
+    std::vector<NodeFacts> all;
+    for (const auto id : recent) {
+      TRY_ASSIGN(auto versions, software.read(id));
+      all.push_back({nodes.at(id).name, nodes.at(id).profile, std::move(versions)});
+    }
+    return all;
+  });
+  TRY_ASSIGN(auto medians,
+             read_medians(database, nodes, {.from = until - kDays * kDay_s, .until = until}));
+  std::erase_if(medians.quantities,
+                [&](const auto& each) { return profiles[each.profile] < kFewest; });
+  make_in_order(
+      medians.quantities.size(), std::thread::hardware_concurrency(),
+      [&](std::size_t i) { return odd_values_of(nodes, medians, medians.quantities[i]); },
+      [&](std::vector<OddValueRow> rows) {
+        std::ranges::move(rows, std::back_inserter(answer.odd_values));
+        return true;
+      },
+      1);
+  for (const auto& quantity : medians.quantities) answer.values += quantity.medians.size();
   std::ranges::stable_sort(answer.odd_values, [](const OddValueRow& a, const OddValueRow& b) {
     return std::abs(a.share) > std::abs(b.share);
   });
-  for (auto& odd : find_odd_facts(facts, kFewest)) {
+  TRY_ASSIGN(const auto known, facts.get());
+  for (auto& odd : find_odd_facts(known, kFewest)) {
     answer.odd_facts.push_back({.profile = std::move(odd.group),
                                 .fact = std::move(odd.fact),
                                 .value = std::move(odd.value),

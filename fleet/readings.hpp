@@ -5,11 +5,13 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <future>
 #include <map>
 #include <optional>
 #include <string>
 #include <string_view>
-#include <unordered_map>
+#include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "fleet/sqlite.hpp"
@@ -75,7 +77,49 @@ struct ReadingsFilter {
 [[nodiscard]] Result<DailyReadings> read_daily(Database& database, const Nodes& nodes,
                                                const ReadingsFilter& filter);
 
-// The medians over all days by node and device; series without a value have none.
-[[nodiscard]] std::vector<std::optional<double>> medians_of(const QuantityReadings& readings);
+struct DeviceMedian {
+  std::int64_t node = 0;
+  std::uint32_t device = 0;  // in Medians::devices
+  double value = 0;
+};
+
+// The medians over all days of the nodes of one profile.
+struct QuantityMedians {
+  std::string profile, quantity, unit, conditions;
+  Side worse = Side::below;
+  std::vector<DeviceMedian> medians;  // by node
+};
+
+struct Medians {
+  std::vector<std::string> devices;
+  std::vector<QuantityMedians> quantities;
+};
+
+// Splits [from, until) into parts of whole days with about as many readings, one per processor.
+// They are read by connections of their own.
+using TimeRange = std::pair<std::int64_t, std::int64_t>;
+[[nodiscard]] Result<std::vector<TimeRange>> parts_of(Database& database, std::int64_t from,
+                                                      std::int64_t until);
+
+// Calls `make(database, part)` for each part on a thread of its own. Returns the results in order.
+template <class Make>
+[[nodiscard]] auto make_parts(const Database& database, const std::vector<TimeRange>& parts,
+                              const Make& make) {
+  using Made = std::invoke_result_t<Make, Database&, const TimeRange&>;
+  std::vector<std::future<Made>> pending;
+  for (const auto& part : parts) {
+    pending.push_back(std::async(std::launch::async, [&]() -> Made {
+      TRY_ASSIGN(auto own, database.open_again());
+      return make(own, part);
+    }));
+  }
+  std::vector<Made> all;
+  for (auto& each : pending) all.push_back(each.get());
+  return all;
+}
+
+// The same medians as those of read_daily()'s values, in a fraction of its time and memory.
+[[nodiscard]] Result<Medians> read_medians(Database& database, const Nodes& nodes,
+                                           const ReadingsFilter& filter);
 
 }  // namespace muster::fleet

@@ -171,6 +171,11 @@ CREATE TABLE incident(  -- failures of the same devices, from the first report t
   message TEXT,
   PRIMARY KEY(node, started, cause, device)) WITHOUT ROWID;
 CREATE INDEX incident_part ON incident(part) WHERE part IS NOT NULL;
+CREATE TABLE fitted(     -- a node reported these parts, until it reported others
+  node INTEGER,
+  started INTEGER,
+  fitting INTEGER,
+  PRIMARY KEY(node, started)) WITHOUT ROWID;
 CREATE TABLE uptime(    -- a node was up: from the first to the last report of a boot
   node INTEGER,
   started INTEGER,

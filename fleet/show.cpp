@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <future>
 #include <string>
 #include <utility>
 #include <vector>
@@ -144,12 +145,17 @@ Result<void> read_refused(Database& database, FleetState& state) {
 
 Result<FleetState> read_state(Database& database, const std::string& cluster) {
   FleetState state;
+  // Counts and sorts hundreds of thousands of parts.
+  auto parts = std::async(std::launch::async, [&]() -> Result<void> {
+    TRY_ASSIGN(auto own, database.open_again());
+    return read_parts(own, cluster, state);
+  });
   TRY(read_nodes(database, cluster, state));
   TRY(read_incidents(database, cluster, state));
   TRY_ASSIGN(const auto nodes, fleet::read_nodes(database, cluster));
   TRY_ASSIGN(state.offenders, fleet::ask_offenders(database, nodes, fleet::newest_of(nodes)));
-  TRY(read_parts(database, cluster, state));
   TRY(read_refused(database, state));
+  TRY(parts.get());
   return state;
 }
 

@@ -55,7 +55,7 @@ Result<Database> Database::open(const std::string& file, Mode mode) {
   database.file_ = file;
   const auto open = [&](const std::string& name, int flags) {
     sqlite3* handle = nullptr;
-    const int code = sqlite3_open_v2(name.c_str(), &handle, flags, nullptr);
+    const int code = sqlite3_open_v2(name.c_str(), &handle, flags | SQLITE_OPEN_NOMUTEX, nullptr);
     database.handle_.reset(handle);
     if (code != SQLITE_OK) return code;
     sqlite3_busy_timeout(handle, kWaitForLocks_ms);
@@ -79,6 +79,14 @@ Result<Database> Database::open(const std::string& file, Mode mode) {
   if (code == SQLITE_OK) return database;
   return database.error();
 }
+
+Result<Database> Database::open_again() const {
+  TRY_ASSIGN(auto database, open(file_, Mode::read));
+  TRY(database.map());
+  return database;
+}
+
+Result<void> Database::map() { return execute("PRAGMA mmap_size = 1099511627776"); }
 
 Result<void> Database::execute(const std::string& sql) {
   if (sqlite3_exec(handle_.get(), sql.c_str(), nullptr, nullptr, nullptr) == SQLITE_OK) return {};

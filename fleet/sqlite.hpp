@@ -50,6 +50,12 @@ class Database {
 
   [[nodiscard]] static Result<Database> open(const std::string& file, Mode mode);
 
+  // A connection for another thread: this one is for one thread at a time.
+  [[nodiscard]] Result<Database> open_again() const;
+
+  // Reads the file without copying it. A question about values reads most of it.
+  [[nodiscard]] Result<void> map();
+
   // Runs statements without parameters.
   [[nodiscard]] Result<void> execute(const std::string& sql);
 

@@ -110,8 +110,7 @@ OrFailure<Store> Store::open_to_read(const fs::path& file) {
     return bad_configuration(
         {.message = fmt::format("{} is not a fleet store", printable(file.string()))});
   }
-  // A question about values reads most of the file, which need not be copied.
-  const auto mapped = database->execute("PRAGMA mmap_size = 1099511627776");
+  const auto mapped = database->map();
   if (!mapped) return undecided(mapped.error());
   return Store(*std::move(database), Descriptor());
 }

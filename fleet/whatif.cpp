@@ -8,10 +8,11 @@
 #include <array>
 #include <cmath>
 #include <cstring>
+#include <limits>
 #include <map>
+#include <optional>
 #include <set>
 #include <thread>
-#include <tuple>
 #include <unordered_map>
 
 #include "fleet/ask.hpp"
@@ -46,40 +47,166 @@ struct DeviceTimes {
 
 using DeviceKey = std::pair<std::int64_t, std::string>;
 
-// Follows the values of one quantity, in the order of time.
-class ValueWatch {
- public:
-  ValueWatch(Database& database, const Nodes& nodes, const ValueLimit& limit)
-      : database_(database), nodes_(nodes), limit_(limit) {}
+struct Alarm {
+  std::int64_t at = 0, node = 0;
+  std::uint32_t device = 0;
 
-  Result<WhatifAnswer> run(std::int64_t since) {
-    TRY(read_positions());
-    TRY(read_findings());
-    TRY(database_.each(
-        "SELECT at, node, layout, vals FROM reading WHERE at >= ? "
-        "ORDER BY at, node, sum",
-        [&](const Row& row) { add(row.whole(0), row.whole(1), row.whole(2), row.text(3)); },
-        since));
-    conclude();
-    TRY(compare_with_incidents(since));
-    answer_.settings = {limit_.setting};
-    answer_.basis = "values";
-    answer_.months = months_of(months_);
-    return std::move(answer_);
-  }
+  auto operator<=>(const Alarm&) const = default;
+};
 
- private:
+// The layouts, and the findings of the check by node and device.
+struct WatchedCheck {
   struct Place {
     std::size_t at = 0;  // in the values of a layout
     std::uint32_t device = 0;
   };
 
-  // The state of a device.
+  std::vector<std::string> devices;
+  std::unordered_map<std::int64_t, std::vector<Place>> places;  // by layout
+  std::map<DeviceKey, std::vector<DeviceTimes>> findings;
+};
+
+// Follows the values of one quantity in a part of the time. What was before the first value of a
+// device is not known until it is joined with the part before it.
+class ValueWatch {
+ public:
   struct State {
     bool beyond = false, finding = false;
+  };
+
+  ValueWatch(const Nodes& nodes, const ValueLimit& limit, const WatchedCheck& check)
+      : nodes_(&nodes), limit_(&limit), check_(&check) {}
+
+  Result<void> read(Database& database, const TimeRange& part) {
+    return database.each(
+        "SELECT at, node, layout, vals FROM reading WHERE at >= ? AND at < ? "
+        "ORDER BY at, node, sum",
+        [&](const Row& row) { add(row.whole(0), row.whole(1), row.whole(2), row.text(3)); },
+        part.first, part.second);
+  }
+
+  void join(const ValueWatch& later) {
+    judged += later.judged;
+    alarms.insert(alarms.end(), later.alarms.begin(), later.alarms.end());
+    for (const auto& [name, month] : later.months) {
+      months[name].newly += month.newly;
+      months[name].cured += month.cured;
+    }
+    for (const auto& [node, devices] : later.watched_) {
+      auto& own = watched_[node];
+      own.resize(devices.size());
+      for (std::uint32_t i = 0; i < devices.size(); ++i) {
+        if (!devices[i].first_at) continue;
+        count(*devices[i].first_at, node, i, own[i].now, devices[i].first);
+        own[i].now = devices[i].now;
+      }
+    }
+  }
+
+  // Calls `visit(node, state)` for each device.
+  template <class Visit>
+  void each_state(const Visit& visit) const {
+    for (const auto& [node, devices] : watched_) {
+      for (const auto& device : devices) visit(node, device.now);
+    }
+  }
+
+  std::uint64_t judged = 0;
+  std::map<std::string, WhatifMonth> months;
+  std::vector<Alarm> alarms;
+
+ private:
+  struct Watched {
+    State now, first;
+    std::optional<std::int64_t> first_at;
     const std::vector<DeviceTimes>* findings = nullptr;  // of the check, if it has any
   };
 
+  void add(std::int64_t at, std::int64_t node, std::int64_t layout, std::string_view vals) {
+    const auto places = check_->places.find(layout);
+    if (places == check_->places.end()) return;
+    auto& watched = watched_[node];
+    if (watched.empty()) watched = new_devices(node);
+    for (const auto& place : places->second) {
+      float value = 0;
+      if ((place.at + 1) * sizeof value > vals.size()) continue;
+      std::memcpy(&value, vals.data() + place.at * sizeof value, sizeof value);
+      ++judged;
+      auto& device = watched[place.device];
+      const State next{.beyond = limit_->is_beyond(static_cast<double>(value)),
+                       .finding = is_found(device, at)};
+      if (device.first_at) {
+        count(at, node, place.device, device.now, next);
+      } else {
+        device.first_at = at;
+        device.first = next;
+      }
+      device.now = next;
+    }
+  }
+
+  void count(std::int64_t at, std::int64_t node, std::uint32_t device, const State& before,
+             const State& now) {
+    if (now.beyond && !before.beyond && nodes_->contains(node)) {
+      alarms.push_back({at, node, device});
+      if (!now.finding) ++months[month_of(at)].newly;
+    }
+    if (now.finding && !now.beyond && !before.finding) ++months[month_of(at)].cured;
+  }
+
+  [[nodiscard]] std::vector<Watched> new_devices(std::int64_t node) const {
+    std::vector<Watched> devices(check_->devices.size());
+    for (std::size_t i = 0; i < devices.size(); ++i) {
+      const auto known = check_->findings.find({node, check_->devices[i]});
+      if (known != check_->findings.end()) devices[i].findings = &known->second;
+    }
+    return devices;
+  }
+
+  [[nodiscard]] static bool is_found(const Watched& device, std::int64_t at) {
+    return device.findings != nullptr &&
+           std::ranges::any_of(*device.findings, [&](const DeviceTimes& each) {
+             return each.started <= at && at < each.ended;
+           });
+  }
+
+  const Nodes* nodes_;
+  const ValueLimit* limit_;
+  const WatchedCheck* check_;
+  std::unordered_map<std::int64_t, std::vector<Watched>> watched_;  // by node; then by device
+};
+
+class ValueQuestion {
+ public:
+  ValueQuestion(Database& database, const Nodes& nodes, const ValueLimit& limit)
+      : database_(database), nodes_(nodes), limit_(limit) {}
+
+  Result<WhatifAnswer> run(std::int64_t since) {
+    TRY(read_positions());
+    TRY(read_findings());
+    TRY_ASSIGN(const auto parts,
+               parts_of(database_, since, std::numeric_limits<std::int64_t>::max()));
+    const auto made = make_parts(
+        database_, parts, [this](Database& own, const TimeRange& part) -> Result<ValueWatch> {
+          ValueWatch watch(nodes_, limit_, check_);
+          TRY(watch.read(own, part));
+          return watch;
+        });
+    ValueWatch all(nodes_, limit_, check_);
+    for (const auto& part : made) {
+      if (!part) return tl::unexpected(part.error());
+      all.join(*part);
+    }
+    std::ranges::sort(all.alarms);
+    conclude(all);
+    TRY(compare_with_incidents(all.alarms, since));
+    answer_.settings = {limit_.setting};
+    answer_.basis = "values";
+    answer_.months = months_of(all.months);
+    return std::move(answer_);
+  }
+
+ private:
   Result<void> read_positions() {
     std::map<std::string, std::uint32_t, std::less<>> known;
     return database_.each(
@@ -87,8 +214,9 @@ class ValueWatch {
         [&](const Row& row) {
           const auto [device, is_new] =
               known.try_emplace(std::string(row.text(2)), static_cast<std::uint32_t>(known.size()));
-          if (is_new) devices_.emplace_back(row.text(2));
-          places_[row.whole(0)].push_back({static_cast<std::size_t>(row.whole(1)), device->second});
+          if (is_new) check_.devices.emplace_back(row.text(2));
+          check_.places[row.whole(0)].push_back(
+              {static_cast<std::size_t>(row.whole(1)), device->second});
         },
         limit_.check);
   }
@@ -98,71 +226,32 @@ class ValueWatch {
         "SELECT node, device, started, coalesce(ended, last + 1) FROM finding WHERE check_id = ? "
         "AND outcome IN ('fail', 'warn')",
         [&](const Row& row) {
-          findings_[{row.whole(0), std::string(row.text(1))}].push_back(
+          check_.findings[{row.whole(0), std::string(row.text(1))}].push_back(
               {row.whole(2), row.whole(3)});
         },
         limit_.check);
   }
 
-  void add(std::int64_t at, std::int64_t node, std::int64_t layout, std::string_view vals) {
-    const auto places = places_.find(layout);
-    if (places == places_.end()) return;
-    auto& states = states_[node];
-    if (states.empty()) states = first_states(node);
-    for (const auto& place : places->second) {
-      float value = 0;
-      if ((place.at + 1) * sizeof value > vals.size()) continue;
-      std::memcpy(&value, vals.data() + place.at * sizeof value, sizeof value);
-      const bool beyond = limit_.is_beyond(static_cast<double>(value));
-      ++answer_.judged;
-      auto& state = states[place.device];
-      if (!beyond && !state.beyond && state.findings == nullptr) continue;
-      const bool finding = is_found(state, at);
-      if (beyond && !state.beyond && nodes_.contains(node)) {
-        alarms_.emplace_back(at, node, place.device);
-        if (!finding) ++months_[month_of(at)].newly;
-      }
-      if (finding && !beyond && !state.finding) ++months_[month_of(at)].cured;
-      state.beyond = beyond;
-      state.finding = finding;
-    }
-  }
-
-  [[nodiscard]] std::vector<State> first_states(std::int64_t node) const {
-    std::vector<State> states(devices_.size());
-    for (std::size_t i = 0; i < devices_.size(); ++i) {
-      const auto known = findings_.find({node, devices_[i]});
-      if (known != findings_.end()) states[i].findings = &known->second;
-    }
-    return states;
-  }
-
-  [[nodiscard]] static bool is_found(const State& state, std::int64_t at) {
-    return state.findings != nullptr &&
-           std::ranges::any_of(*state.findings, [&](const DeviceTimes& each) {
-             return each.started <= at && at < each.ended;
-           });
-  }
-
-  void conclude() {
+  void conclude(const ValueWatch& all) {
     std::set<std::string> failing, cured;
-    for (const auto& [id, states] : states_) {
+    all.each_state([&](std::int64_t id, const ValueWatch::State& state) {
       const auto node = nodes_.find(id);
-      if (node == nodes_.end()) continue;
-      for (const auto& state : states) {
-        if (state.beyond && !state.finding) failing.insert(node->second.name);
-        if (!state.beyond && state.finding) cured.insert(node->second.name);
-      }
-    }
+      if (node == nodes_.end()) return;
+      if (state.beyond && !state.finding) failing.insert(node->second.name);
+      if (!state.beyond && state.finding) cured.insert(node->second.name);
+    });
     answer_.newly_failing = {failing.begin(), failing.end()};
     answer_.cured = {cured.begin(), cured.end()};
-    answer_.alarms = alarms_.size();
+    answer_.alarms = all.alarms.size();
+    answer_.judged = all.judged;
   }
 
   // An incident belongs to an alarm of its device, or to any of its node if it has none.
-  Result<void> compare_with_incidents(std::int64_t since) {
+  Result<void> compare_with_incidents(const std::vector<Alarm>& all, std::int64_t since) {
     std::map<DeviceKey, std::vector<std::int64_t>> alarms;
-    for (const auto& [at, node, device] : alarms_) alarms[{node, devices_[device]}].push_back(at);
+    for (const auto& [at, node, device] : all) {
+      alarms[{node, check_.devices[device]}].push_back(at);
+    }
     std::set<std::pair<DeviceKey, std::int64_t>> used;
     std::vector<double> leads;
     TRY(database_.each(
@@ -190,13 +279,8 @@ class ValueWatch {
   Database& database_;
   const Nodes& nodes_;
   const ValueLimit& limit_;
+  WatchedCheck check_;
   WhatifAnswer answer_;
-  std::vector<std::string> devices_;
-  std::unordered_map<std::int64_t, std::vector<Place>> places_;  // by layout
-  std::map<DeviceKey, std::vector<DeviceTimes>> findings_;
-  std::unordered_map<std::int64_t, std::vector<State>> states_;  // by node; then by device
-  std::map<std::string, WhatifMonth> months_;
-  std::vector<std::tuple<std::int64_t, std::int64_t, std::uint32_t>> alarms_;
 };
 
 std::set<std::string> failing_checks(const Report& report) {
@@ -257,7 +341,7 @@ Result<std::optional<ValueLimit>> value_limit(Database& database, std::string_vi
 
 Result<WhatifAnswer> whatif_by_values(Database& database, const Nodes& nodes,
                                       const ValueLimit& limit, std::int64_t since) {
-  return ValueWatch(database, nodes, limit).run(since);
+  return ValueQuestion(database, nodes, limit).run(since);
 }
 
 Result<WhatifAnswer> whatif_by_snapshots(Database& database, const Nodes& nodes,

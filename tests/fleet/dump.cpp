@@ -14,7 +14,7 @@
 namespace muster::fleet {
 namespace {
 
-constexpr std::array<std::string_view, 14> kTables{
+constexpr std::array<std::string_view, 15> kTables{
     "SELECT 'node', cluster, name, first, last, reports, verdict, profile, touched FROM node",
     "SELECT 'boot', node.name, boot_id, boot.first, boot.last, physical_host, boot.profile, stack "
     "FROM boot JOIN node ON node.id = boot.node",
@@ -42,6 +42,8 @@ constexpr std::array<std::string_view, 14> kTables{
     "SELECT 'incident', node.name, cause, device, serial, boot_id, started, ended, hours, message "
     "FROM incident JOIN node ON node.id = incident.node LEFT JOIN part ON part.id = part "
     "LEFT JOIN boot ON boot.id = boot",
+    "SELECT 'fitted', node.name, started, fitting.sum FROM fitted "
+    "JOIN node ON node.id = fitted.node JOIN fitting ON fitting.id = fitting",
     "SELECT 'uptime', node.name, started, ended, boot_id FROM uptime "
     "JOIN node ON node.id = uptime.node LEFT JOIN boot ON boot.id = boot",
 };

@@ -54,6 +54,7 @@ questions=(
   'SELECT part, node, slot, device, started, last, ended FROM seat ORDER BY node, slot, part, started'
   'SELECT node, check_id, device, outcome, message, started, last, ended, reports FROM finding ORDER BY node, started, check_id, device'
   'SELECT node, cause, device, part, started, ended, round(hours) FROM incident ORDER BY node, started, cause, device'
+  'SELECT node, started, fitting FROM fitted ORDER BY node, started'
   'SELECT part, day, round(up_hours * 1000), round(job_hours * 1000) FROM exposure ORDER BY part, day'
   'SELECT kind, serial, model FROM part ORDER BY id'
 )

@@ -18,7 +18,9 @@
 #include "fleet/causes.hpp"
 #include "fleet/node_intervals.hpp"
 #include "fleet/readings.hpp"
+#include "fleet/store.hpp"
 #include "fleet/whatif.hpp"
+#include "lib/node/snapshot.hpp"
 #include "tests/fleet/year_store.hpp"
 
 namespace muster::fleet {
@@ -134,6 +136,36 @@ TEST_P(RandomStoreTest, DailyReadingsAreThoseOfTheBlobs) {
   EXPECT_GE(count, 7U * 8 * 12 * 20);  // quantities, devices, nodes and days
 }
 
+TEST_P(RandomStoreTest, MediansAreThoseOfTheDailyReadings) {
+  const auto newest = newest_of(store_.nodes);
+  const ReadingsFilter filter{.from = newest - 7 * kDay_s, .until = newest + 1};
+  const auto readings = read_daily(database(), store_.nodes, filter);
+  const auto medians = read_medians(database(), store_.nodes, filter);
+  ASSERT_TRUE(readings && medians);
+  using Key = std::tuple<std::string, std::string, std::int64_t, std::string>;
+  std::map<Key, double> expected, found;
+  for (const auto& quantity : readings->quantities) {
+    for (std::size_t i = 0; i < quantity.series.size(); ++i) {
+      std::vector<double> days;
+      for (std::size_t day = 0; day < quantity.days.size(); ++day) {
+        const float value = quantity.at(day, i);
+        if (!std::isnan(value)) days.push_back(static_cast<double>(value));
+      }
+      const auto& [node, device] = quantity.series[i];
+      if (days.empty()) continue;
+      expected[{quantity.quantity, quantity.conditions, node, readings->devices[device]}] =
+          median_of(days);
+    }
+  }
+  for (const auto& quantity : medians->quantities) {
+    for (const auto& [node, device, value] : quantity.medians) {
+      found[{quantity.quantity, quantity.conditions, node, medians->devices[device]}] = value;
+    }
+  }
+  EXPECT_GE(found.size(), 7U * 8 * 12);
+  EXPECT_EQ(found, expected);
+}
+
 TEST_P(RandomStoreTest, WhatifEqualsASlowImplementation) {
   for (const bool above : {true, false}) {
     const ValueLimit limit{.check = "gpu.temperature",
@@ -224,6 +256,56 @@ TEST(AnswerTest, AScreenHasFortyRowsAndAFileAll) {
   EXPECT_THAT(shown, HasSubstr("more lines; all of it goes into a file or pipe\n"));
   EXPECT_EQ(std::ranges::count(screen(lines, 0), '\n'), 200);
   EXPECT_EQ(screen({"a  b"}, 80), "a  b\n");
+}
+
+// Three nodes with two snapshots each. Their labels say by which limit they fail.
+TEST(WhatifBySnapshotsTest, JudgesTheNewestOfEachNodeOrAll) {
+  constexpr std::int64_t kDay = 1'767'225'600;  // 2026-01-01
+  YearStore store({.nodes = 3, .days = 2, .planted = false});
+  const auto add = [&](std::int64_t node, std::int64_t at, std::string label) {
+    Snapshot snapshot;
+    snapshot.taken = std::move(label);
+    ASSERT_TRUE(store.database().run("INSERT INTO snapshot VALUES(?, ?, ?, 0, 0, '', 0, ?)", node,
+                                     at, at, Blob{compressed(to_json(snapshot))}));
+  };
+  std::vector<std::int64_t> ids;
+  for (const auto& [id, node] : store.nodes) ids.push_back(id);
+  ASSERT_EQ(ids.size(), 3U);
+  add(ids[0], kDay, "both");
+  add(ids[0], kDay + 40 * kDay_s, "after");
+  add(ids[1], kDay, "after");
+  add(ids[1], kDay + 40 * kDay_s, "before");
+  add(ids[2], kDay, "before");
+  add(ids[2], kDay + 40 * kDay_s, "both");
+  const auto judge = [](const Snapshot& snapshot) -> Result<std::pair<Report, Report>> {
+    const auto report = [&](std::string_view when) {
+      Report made;
+      const bool fails = snapshot.taken == when || snapshot.taken == "both";
+      made.checks.push_back({.id = "a.b", .outcome = fails ? Outcome::fail : Outcome::pass});
+      return made;
+    };
+    return std::pair(report("before"), report("after"));
+  };
+  const auto newest = whatif_by_snapshots(store.database(), store.nodes, judge, false, 0);
+  ASSERT_TRUE(newest) << newest.error().message;
+  EXPECT_EQ(newest->judged, 3U);
+  EXPECT_THAT(newest->newly_failing, ElementsAre(store.nodes.at(ids[0]).name));
+  EXPECT_THAT(newest->cured, ElementsAre(store.nodes.at(ids[1]).name));
+  EXPECT_THAT(newest->months, ElementsAre());
+  const auto all = whatif_by_snapshots(store.database(), store.nodes, judge, true, 0);
+  ASSERT_TRUE(all) << all.error().message;
+  EXPECT_EQ(all->judged, 6U);
+  EXPECT_EQ(all->newly_failing, newest->newly_failing);
+  EXPECT_EQ(all->cured, newest->cured);
+  EXPECT_THAT(all->months, ElementsAre(WhatifMonth{"2026-01", 1, 1}, WhatifMonth{"2026-02", 1, 1}));
+  const auto unreadable = whatif_by_snapshots(
+      store.database(), store.nodes,
+      [](const Snapshot& /*snapshot*/) -> Result<std::pair<Report, Report>> {
+        return make_error("gpu.temperature: unknown key");
+      },
+      false, 0);
+  ASSERT_FALSE(unreadable);
+  EXPECT_THAT(unreadable.error().message, HasSubstr("unknown key"));
 }
 
 }  // namespace
