@@ -5,12 +5,17 @@
 
 #include "lib/process/program.hpp"
 #include "lib/profile/choice.hpp"
+#include "repair/evidence.hpp"
 #include "repair/rules.hpp"
 #include "slurm/commands/slurm_site.hpp"
 
 namespace muster::app {
 
 void start_after_hook(const HookCommand& command, const HookedNode& node, const Caller& caller) {
+  if (node.was_drained) {
+    const auto started = start_evidence(command.root, node.name, caller.variables);
+    if (!started) log_warning(started.error().message);
+  }
   const bool is_due = node.was_resumed || (node.is_drained && !node.was_drained);
   if (!is_due || command.context != "periodic") return;
   const auto rules =

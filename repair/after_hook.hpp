@@ -7,7 +7,8 @@
 
 namespace muster::app {
 
-// A health check of a node that stays drained, or that it resumed, starts `muster repair
+// A hook that drained the node starts `muster evidence`. A health check of a node that stays
+// drained, or that it resumed, starts `muster repair
 // --automatic`. Nothing is waited for, and a failure only shows in syslog.
 void start_after_hook(const HookCommand& command, const HookedNode& node, const Caller& caller);
 

@@ -73,7 +73,9 @@ std::optional<std::size_t> NodeAccess::processes() const {
 }
 
 Result<std::string> NodeAccess::collect_evidence() const {
-  TRY_ASSIGN(const auto ended, run({muster_, "evidence", "--node", node_}, kEvidenceTime));
+  TRY_ASSIGN(const auto ended, run({muster_, "evidence", "--node", node_, "--deadline",
+                                    fmt::format("{}s", kEvidenceTime.count())},
+                                   kEvidenceTime));
   if (ended.status == 0) return std::string(trim(ended.out));
   return make_error(last_line(ended.err));
 }

@@ -107,6 +107,10 @@ std::vector<CommandText> command_texts() {
           "  muster repair --shadow\n"
           "  muster repair gpu-007 --go\n"
           "  muster repair --resolve ID=failed\n"),
+      text_of<EvidenceCommand>(
+          "[OPTION]...",
+          "Collect logs, counters and reports of this node in one file for its provider",
+          "  muster evidence --output /tmp/gpu-0007.tar.gz\n"),
   };
 }
 

@@ -162,6 +162,7 @@ using A = AgentCommand;
 using N = AcceptCommand;
 using M = FleetCommand;
 using G = RepairCommand;
+using B = EvidenceCommand;
 
 // The options of each command.
 template <class C>
@@ -407,6 +408,16 @@ constexpr std::array kOptions<G>{
     kHistory<G>,
 };
 
+template <>
+constexpr std::array kOptions<B>{
+    option<&B::output>("--output", "FILE",
+                       "write the bundle to FILE; %h in its name stands for this host (default: "
+                       "into the folder of the block repair in muster.yaml, with a report)"),
+    option<&B::node>("--node", "NAME", "the node's name in Slurm (default: this host's name)"),
+    option<&B::deadline>("--deadline", "TIME", "end within this time (default 180s)"),
+    option<&B::root>("--root", "DIR", "read muster.yaml and the facts of muster check below DIR"),
+};
+
 }  // namespace
 
 template <class Command>
@@ -432,5 +443,6 @@ template std::span<const Option<AgentCommand>> options_of();
 template std::span<const Option<AcceptCommand>> options_of();
 template std::span<const Option<FleetCommand>> options_of();
 template std::span<const Option<RepairCommand>> options_of();
+template std::span<const Option<EvidenceCommand>> options_of();
 
 }  // namespace muster::app

@@ -124,7 +124,7 @@ class RepairCommandTest : public SlurmTest {
 TEST_F(RepairCommandTest, WithoutGoItOnlyPrints) {
   EXPECT_THAT(run({}), HasSubstr("n7: would reset gpu5: the remedy is to reset the GPU"));
   EXPECT_EQ(status_, 0);
-  EXPECT_THAT(content("calls"), Not(HasSubstr("evidence")));
+  EXPECT_THAT(content("calls"), Not(HasSubstr(" evidence ")));
   EXPECT_THAT(content("calls"), Not(HasSubstr("reset")));
   EXPECT_THAT(records(), IsEmpty());
   EXPECT_THAT(events(), IsEmpty());
@@ -136,7 +136,7 @@ TEST_F(RepairCommandTest, ResetsAGpuAndVerifiesIt) {
   EXPECT_EQ(status_, 0);
   const auto calls = content("calls");
   const auto place = [&](std::string_view words) { return calls.find(words); };
-  EXPECT_LT(place("evidence"), place("-i 0001:00:00.0 -pm 0"));
+  EXPECT_LT(place(" evidence "), place("-i 0001:00:00.0 -pm 0"));
   EXPECT_LT(place("-pm 0"), place("--gpu-reset -i 0001:00:00.0"));
   EXPECT_LT(place("--gpu-reset"), place("-pm 1"));
   EXPECT_TRUE(is_drained()) << "only clean runs of the hook resume it";
@@ -218,7 +218,7 @@ TEST_F(RepairCommandTest, UsesTheEvidenceThatTheHookCollected) {
   ::chmod(path("repair").c_str(), 0700);
   dir_.write("reset", "heal");
   static_cast<void>(go());
-  EXPECT_THAT(content("calls"), Not(HasSubstr("evidence")));
+  EXPECT_THAT(content("calls"), Not(HasSubstr(" evidence ")));
   EXPECT_EQ(records().back().evidence, "20270115T080500Z.evidence.tar.gz");
 }
 

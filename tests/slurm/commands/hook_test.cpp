@@ -23,6 +23,7 @@
 #include "checks/app/inspect.hpp"
 #include "lib/base/descriptor.hpp"
 #include "lib/base/text.hpp"
+#include "repair/evidence.hpp"
 #include "slurm/commands/slurm_site.hpp"
 #include "slurm/drains/enforce.hpp"
 #include "slurm/policy/node_memory.hpp"
@@ -92,6 +93,41 @@ TEST_F(HookDrainedTest, ACheckThatTheContextLeavesOutDrainsNoNodeInService) {
   for (int i = 0; i < 3; ++i) health_check({"host.memory_available.warn_as=fail"});
   EXPECT_FALSE(is_drained());
   EXPECT_THAT(events(), ElementsAre("released periodic: the node was resumed, but not by muster"));
+}
+
+TEST_F(HookDrainedTest, ADrainStartsTheCollectionOfEvidenceOnceAndDoesNotWait) {
+  slurm_.site(
+      fmt::format("  conf: {}\n  spread: 0 s\nrepair:\n  evidence: true\n", path("slurm.conf")));
+  slurm_.program("muster", "echo $$ \"$@\" >>\"$D/evidence\"; exec sleep 100");
+  const AfterHook after = [&](const HookCommand& command, const HookedNode& node) {
+    if (!node.was_drained) return;
+    const auto started =
+        start_evidence(command.root, node.name, caller().variables, path("bin/muster"));
+    EXPECT_TRUE(started) << started.error().message;
+  };
+  const auto check = [&](bool dry_run) {
+    Deadline deadline(Clock::now() + 60s);
+    EXPECT_EQ(run_hook({.context = "periodic",
+                        .profile = "generic",
+                        .settings = {"contexts.periodic.run=[host.swap]", "host.swap.total=8 GiB",
+                                     "host.swap.warn_as=fail"},
+                        .root = path("root"),
+                        .state = path("state"),
+                        .dry_run = dry_run},
+                       caller(), deadline, check_node, {}, after),
+              0);
+  };
+  slurm_.nodes("n7|main|idle|Unknown|Unknown|none\n");
+  slurm_.memory("");
+  const auto begin = Clock::now();
+  check(true);
+  for (int i = 0; i < 2; ++i) check(false);
+  EXPECT_LT(Clock::now() - begin, 50s);
+  ASSERT_TRUE(is_drained()) << caller_.out();
+  for (int i = 0; i < 2000 && content("evidence").empty(); ++i) std::this_thread::sleep_for(10ms);
+  EXPECT_EQ(content("evidence").substr(content("evidence").find(' ')),
+            fmt::format(" evidence --node n7 --root {}\n", path("root")));
+  ::kill(std::stoi(content("evidence")), SIGKILL);
 }
 
 TEST_F(HookDrainedTest, ADrainOfADisabledCheckWaitsForAnAdmin) {
