@@ -131,8 +131,8 @@ class WorkFolder {
 
 class Collection {
  public:
-  Collection(const Variables& environment, Clock::time_point end)
-      : environment_(environment), end_(end) {}
+  Collection(Variables environment, Clock::time_point end)
+      : environment_(std::move(environment)), end_(end) {}
 
   // Runs the collectors at the same time. Each ends by its own deadline, and at the latest by ours.
   void run(const std::vector<Collector>& all, const fs::path& work) {
