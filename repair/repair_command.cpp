@@ -316,10 +316,10 @@ class NodeRepair {
                         to_json(*report_), 0600);
   }
 
-  // The drain stays: without a next state, Slurm gives the node the one back that it had. A later
-  // call records the outcome, because this process may run on the node.
+  // The drain stays; with ASAP, Slurm 22.05 ends it after the boot. A later call records the
+  // outcome, because this process may run on the node.
   Result<std::string> reboot(RepairRecord reserved) {
-    const auto sent = slurm::call(slurm_, slurm_.scontrol, {"reboot", "ASAP", node_},
+    const auto sent = slurm::call(slurm_, slurm_.scontrol, {"reboot", node_},
                                   {.deadline = to_duration(site_.rules.controller_deadline),
                                    .end = Clock::time_point::max()});
     if (!sent && slurm::is_refusal(sent.error(), "scontrol")) {

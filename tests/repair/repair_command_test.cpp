@@ -268,7 +268,7 @@ TEST_F(RepairCommandTest, ARebootEndsWithANewBoot) {
   drain("gpu.driver", "", Remedy::reboot);
   slurm_.program("scontrol", "echo \"$*\" >>\"$D/calls\"");
   EXPECT_THAT(go(), HasSubstr("Slurm reboots it"));
-  EXPECT_THAT(content("calls"), HasSubstr("reboot ASAP n7\n"));
+  EXPECT_THAT(content("calls"), HasSubstr("reboot n7\n"));
   EXPECT_THAT(go(), HasSubstr("is under way"));
   dir_.write("boot", "boot-2");
   EXPECT_THAT(go(), AllOf(HasSubstr("reboot failed: rebooted, and gpu.driver still fails"),

@@ -41,10 +41,12 @@ class MusterInSlurm : public ::testing::Test {
   // Slurm starts, with `rules` of the block `slurm` and all hooks.
   void begin(int nodes, std::string_view rules, bool prolog = false) {
     for (const auto& entry : std::filesystem::directory_iterator(trees_.path())) {
+      if (!entry.is_directory()) continue;
       std::filesystem::create_directories(entry.path() / "etc/muster");
       std::ofstream(entry.path() / "etc/muster/muster.yaml")
           << "schema: muster.site/1\nslurm: {spread: 0 s, controller_deadline: "
-          << controller_deadline_ << rules << "}\n";
+          << controller_deadline_ << rules << "}\n"
+          << site_;
     }
     for (int node = 1; node <= nodes; ++node) become(fmt::format("n{}", node), "healthy");
     for (int node = 1; node <= cloud_nodes_; ++node) become(fmt::format("c{}", node), "healthy");
@@ -77,13 +79,13 @@ class MusterInSlurm : public ::testing::Test {
         "export SLURM_CONF=\"${{SLURM_CONF:-${{0%/*}}/../etc/slurm.conf}}\"\n"
         "export MUSTER_DATA_DIR={0}/configs\n"
         "tree={1}/on-$SLURMD_NODENAME\n"
-        "exec {2} hook {3} --profile nd96isr_h100_v5 --root \"$tree\" "
+        "exec {2} hook {3} --profile {5} --root \"$tree\" "
         "--nvml \"$tree/nvml/libnvidia-ml.so.1\" --state {1}/state-$SLURMD_NODENAME {4}\n",
-        MUSTER_SOURCE_DIR, trees_.path().string(), MUSTER_PROGRAM, context, settings_);
+        MUSTER_SOURCE_DIR, trees_.path().string(), MUSTER_PROGRAM, context, settings_, profile_);
   }
 
   [[nodiscard]] bool render(std::string_view name, std::string_view fault) const {
-    auto words = fmt::format("{} render nd96isr_h100_v5 {}/{}", MUSTER_NODE_PROGRAM,
+    auto words = fmt::format("{} render {} {}/{}", MUSTER_NODE_PROGRAM, model_,
                              trees_.path().string(), name);
     if (!fault.empty()) words.append(fmt::format(" --fault {}", fault));
     Process process({"/bin/sh", "-c", words}, {}, trees_.path() / "render.out");
@@ -123,6 +125,9 @@ class MusterInSlurm : public ::testing::Test {
   Cluster& cluster() { return *cluster_; }
 
   TempDir trees_{why_no_cluster().empty() ? kScratch : "/tmp"};
+  // The nodes that SetUp() renders.
+  std::string model_ = "nd96isr_h100_v5", profile_ = "nd96isr_h100_v5";
+  std::string site_;  // more blocks of muster.yaml
   std::string settings_;
   std::string health_check_;       // a script in place of muster's
   std::vector<std::string> more_;  // lines of slurm.conf
