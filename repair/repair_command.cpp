@@ -162,19 +162,23 @@ class NodeRepair {
     case_.processes = access_.processes();
     case_.boot_id = report->boot_id;
     physical_host_ = report->physical_host;
-    for (const auto& each : report->checks) {
+    report_ = *std::move(report);
+    take_from_report(check);
+  }
+
+  void take_from_report(const std::string& check) {
+    for (const auto& each : report_->checks) {
       if (each.id != check || each.outcome == Outcome::unknown) continue;
       case_.passes = each.outcome == Outcome::pass;
     }
-    for (const auto& each : report->findings) {
+    for (const auto& each : report_->findings) {
       if (each.check == check && each.device == case_.drain.device) case_.message = each.message;
     }
-    for (const auto& each : report->parts) {
+    for (const auto& each : report_->parts) {
       if (each.device != case_.drain.device) continue;
       case_.serials = {each.serial};
       address_ = each.address;
     }
-    report_ = *std::move(report);
   }
 
   // The one that a hook has collected since the drain is older, and better.
@@ -356,7 +360,7 @@ Result<std::string> resolve(const RepairCommand& command, const repair::RepairRu
     return make_error(fmt::format("{} is not an operation that waits to be resolved",
                                   printable(parts.front(), 80)));
   }
-  const auto state = std::ranges::find(repair::kStateWords, parts.back());
+  const auto* const state = std::ranges::find(repair::kStateWords, parts.back());
   found->state = static_cast<State>(state - repair::kStateWords.begin());
   found->at = utc_now();
   found->who = who(command, caller);

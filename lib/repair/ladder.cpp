@@ -87,22 +87,26 @@ class Ladder {
         return stop(fmt::format("all repairs are stopped: {}; {}", each.why, resolve(each)));
       }
     }
-    for (const auto& each : case_.operations) {
-      if (each.node != case_.drain.node || !is_open(each.state)) continue;
-      if (each.rung == Rung::claim) {
-        return stop(fmt::format("left alone: claim {} is {} since {}", each.id,
-                                kStateWords.at(static_cast<std::size_t>(each.state)), each.at));
-      }
-      const bool reboots = each.rung == Rung::reboot && each.state == State::reserved;
-      if (reboots && case_.now <= time_of(each) + whole(case_.rules.reboot_within)) {
-        return wait(fmt::format("the reboot of {} is under way", each.at));
-      }
-      return stop(fmt::format("{} {} of {} {}; {}", word(each.rung), each.id, each.at,
-                              each.state == State::ambiguous ? "had an unknown outcome"
-                                                             : "is under way or was interrupted",
-                              resolve(each)));
+    const auto open = std::ranges::find_if(case_.operations, [&](const RepairRecord& each) {
+      return each.node == case_.drain.node && is_open(each.state) && !is_breaker(each);
+    });
+    return open == case_.operations.end() ? RepairStep() : stopped_by(*open);
+  }
+
+  [[nodiscard]] RepairStep stopped_by(const RepairRecord& operation) const {
+    if (operation.rung == Rung::claim) {
+      return stop(fmt::format("left alone: claim {} is {} since {}", operation.id,
+                              kStateWords.at(static_cast<std::size_t>(operation.state)),
+                              operation.at));
     }
-    return {};
+    const bool reboots = operation.rung == Rung::reboot && operation.state == State::reserved;
+    if (reboots && case_.now <= time_of(operation) + whole(case_.rules.reboot_within)) {
+      return wait(fmt::format("the reboot of {} is under way", operation.at));
+    }
+    return stop(fmt::format("{} {} of {} {}; {}", word(operation.rung), operation.id, operation.at,
+                            operation.state == State::ambiguous ? "had an unknown outcome"
+                                                                : "is under way or was interrupted",
+                            resolve(operation)));
   }
 
   // The first rung by the finding's remedy, then the ones above those that were tried.
@@ -192,6 +196,7 @@ class Ladder {
   }
 
   [[nodiscard]] RepairStep claim() const {
+    if (case_.automatic) return stop(fmt::format("{}: an admin prepares the claim", why_));
     if (case_.evidence_failed) {
       return stop(
           fmt::format("{}, and a claim needs evidence, which could not be collected", why_));

@@ -159,6 +159,13 @@ TEST_F(LadderTest, AHookDoesOnlyListedRungsAndNoneAsShipped) {
   acts(Rung::reset_gpu);
 }
 
+TEST_F(LadderTest, AHookPreparesNoClaim) {
+  case_.automatic = true;
+  case_.rules.automatic = {"restart_service", "reset_gpu", "reboot"};
+  case_.remedy = Remedy::report_to_provider;
+  does(Advice::stop, "an admin prepares the claim");
+}
+
 TEST_F(LadderTest, WaitsForJobsOfSlurmAndOfTheGpus) {
   case_.jobs = 1;
   does(Advice::wait, "jobs on the node: 1");
