@@ -31,7 +31,7 @@ case $* in
   *" check --only "*)
     exec "$@" --profile generic --root "$PWD/on-$node" --nvml "$PWD/on-$node/nvml/libnvidia-ml.so.1"
     ;;
-  *" evidence --node "*) echo "$PWD/repair/$node/20300101T000000Z.evidence.tar.gz" ;;
+  *" evidence --node "*) exec "$@" --root "$PWD/on-$node" ;;
   *--gpu-reset*) . ./reset ;;
 esac
 )sh";
@@ -85,6 +85,8 @@ TEST_F(RepairInSlurm, AHookResetsAGpuAndTheNodeReturns) {
   const auto calls = content_of(trees_.path() / "calls");
   EXPECT_LT(calls.find("evidence --node n1"), calls.find("--gpu-reset")) << calls;
   EXPECT_NE(calls.find("--gpu-reset"), std::string::npos);
+  EXPECT_THAT(journal(), ::testing::ContainsRegex("\"evidence\":\"[0-9TZ]*.evidence.tar.gz\""));
+  EXPECT_FALSE(std::filesystem::is_empty(trees_.path() / "repair/n1"));
   EXPECT_EQ(calls.find("--gpu-reset"), calls.rfind("--gpu-reset"));
   EXPECT_THAT(journal(),
               AllOf(HasSubstr("\"state\":\"reserved\""), HasSubstr("\"state\":\"succeeded\"")));
