@@ -16,12 +16,12 @@ lib/state    : lib/base lib/node
 lib/probes   : lib/base lib/process lib/node lib/state
 lib/command  : lib/base lib/process lib/report
 lib/kubernetes : lib/base lib/process lib/report
-lib/accept   : lib/base lib/hosts lib/node lib/report lib/statistics
+lib/accept   : lib/base lib/hosts lib/node lib/repair lib/report lib/statistics
 lib/fleet    : lib/base lib/statistics
-lib/repair   : lib/base
+lib/repair   : lib/base lib/node lib/report
 accept       : lib/base lib/process lib/hosts lib/node lib/command lib/profile lib/report lib/accept bench/model bench/locate
 fleet        : lib/base lib/command lib/fleet lib/hosts lib/node lib/report lib/statistics bench/locate
-repair       : accept lib/base lib/process lib/command lib/node lib/profile lib/report lib/repair slurm/cluster slurm/commands slurm/policy slurm/rules
+repair       : accept lib/accept lib/base lib/process lib/command lib/node lib/profile lib/report lib/repair slurm/cluster slurm/commands slurm/policy slurm/rules
 slurm/rules  : lib/base
 slurm/cluster : lib/base lib/process lib/hosts slurm/rules
 slurm/policy : lib/base lib/report slurm/rules slurm/cluster

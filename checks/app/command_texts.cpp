@@ -111,6 +111,13 @@ std::vector<CommandText> command_texts() {
           "[OPTION]...",
           "Collect logs, counters and reports of this node in one file for its provider",
           "  muster evidence --output /tmp/gpu-0007.tar.gz\n"),
+      text_of<ClaimCommand>(
+          "HOSTLIST... [OPTION]... | --run DIR [OPTION]... | --poll [HOSTLIST]...",
+          "Print what the provider of a broken node asks for, or send it, if the fault is proven",
+          "  muster claim gpu-007\n"
+          "  muster claim gpu-007 --provider azure --send\n"
+          "  muster claim --run delivery-7\n"
+          "  muster claim --poll\n"),
   };
 }
 

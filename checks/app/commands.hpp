@@ -18,6 +18,7 @@
 #include "lib/command/output.hpp"
 #include "lib/command/supervise.hpp"
 #include "lib/report/format.hpp"
+#include "repair/claim_command.hpp"
 #include "repair/evidence.hpp"
 #include "repair/repair_command.hpp"
 #include "slurm/commands/slurm_commands.hpp"
@@ -118,7 +119,8 @@ using Invocation =
     std::variant<PrintCommand, CheckCommand, SnapshotCommand, ListCommand, ExplainCommand,
                  ProfilesCommand, ValidateCommand, HookCommand, DrainCommand, ResumeCommand,
                  StatusCommand, HistoryCommand, EventsCommand, HostfileCommand, SweepCommand,
-                 AgentCommand, AcceptCommand, FleetCommand, RepairCommand, EvidenceCommand>;
+                 AgentCommand, AcceptCommand, FleetCommand, RepairCommand, EvidenceCommand,
+                 ClaimCommand>;
 
 [[nodiscard]] int run_check(const CheckCommand& command, const Caller& caller, Deadline& deadline);
 // Judges this node again and again, and keeps its conditions in Kubernetes. Returns if it cannot

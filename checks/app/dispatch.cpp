@@ -57,19 +57,13 @@ std::string line_for_npd(std::string_view message) {
 
 // The commands without a deadline.
 constexpr std::tuple kUnlimited{
-    &run_list,
-    &run_validate,
-    &run_drain,
-    &run_resume,
-    &run_status,
-    &run_history,
-    &run_events,
-    &run_hostfile,
-    &run_agent,
-    &run_accept,
-    &run_repair,
-    &run_evidence,
-    static_cast<int (*)(const FleetCommand&, const Caller&)>(&run_fleet)};
+    &run_list,   &run_validate,
+    &run_drain,  &run_resume,
+    &run_status, &run_history,
+    &run_events, &run_hostfile,
+    &run_agent,  &run_accept,
+    &run_repair, &run_evidence,
+    &run_claim,  static_cast<int (*)(const FleetCommand&, const Caller&)>(&run_fleet)};
 
 struct CommandRunner {
   const Caller& caller;

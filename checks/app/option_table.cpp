@@ -163,6 +163,7 @@ using N = AcceptCommand;
 using M = FleetCommand;
 using G = RepairCommand;
 using B = EvidenceCommand;
+using J = ClaimCommand;
 
 // The options of each command.
 template <class C>
@@ -418,6 +419,20 @@ constexpr std::array kOptions<B>{
     option<&B::root>("--root", "DIR", "read muster.yaml and the facts of muster check below DIR"),
 };
 
+template <>
+constexpr std::array kOptions<J>{
+    option<&J::provider>("--provider", "azure|gcp|oci|aws|text",
+                         "the form of the claim (default: that of the block repair)"),
+    option<&J::reports>("--report", "FILE",
+                        "a report of the node besides those in the repair folder; - is standard "
+                        "input; may be repeated"),
+    option<&J::run>("--run", "DIR", "the rejected nodes of this acceptance"),
+    option<&J::vm_id>("--vm-id", "ID", "the provider's id of the node's virtual machine"),
+    option<&J::send>("--send", "", "send it by curl, gcloud or oci, instead of printing it"),
+    option<&J::poll>("--poll", "", "follow the claims that are open, of these nodes or of all"),
+    kRoot<J>,
+};
+
 }  // namespace
 
 template <class Command>
@@ -444,5 +459,6 @@ template std::span<const Option<AcceptCommand>> options_of();
 template std::span<const Option<FleetCommand>> options_of();
 template std::span<const Option<RepairCommand>> options_of();
 template std::span<const Option<EvidenceCommand>> options_of();
+template std::span<const Option<ClaimCommand>> options_of();
 
 }  // namespace muster::app

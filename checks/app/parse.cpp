@@ -207,6 +207,20 @@ Result<void> finish(RepairCommand& command, const Words& words) {
   });
 }
 
+Result<void> finish(ClaimCommand& command, const Words& words) {
+  TRY(put(command.nodes, hosts_of_words(words)));
+  if (!command.provider.empty()) {
+    TRY(take_choice("azure|gcp|oci|aws|text", command.provider));
+  }
+  return check_usage({
+      {words.empty() && command.run.empty() && !command.poll,
+       "expected nodes, such as gpu-007, or --run DIR"},
+      {command.poll && (command.send || !command.run.empty()), "--poll excludes --send and --run"},
+      {!command.vm_id.empty() && command.nodes.size() != 1, "--vm-id: expected one node"},
+      {std::ranges::count(command.reports, "-") > 1, "standard input can be read only once"},
+  });
+}
+
 Result<void> finish(HostfileCommand& command, const Words& words) {
   if (!words.empty() && !command.partition.empty()) {
     return make_error("a list and --partition exclude each other");

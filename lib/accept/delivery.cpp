@@ -14,6 +14,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "lib/accept/node_claim.hpp"
 #include "lib/base/clock.hpp"
 #include "lib/base/json_write.hpp"
 #include "lib/hosts/hostlist.hpp"
@@ -341,6 +342,7 @@ class DeliveryMaker {
     });
     if (card.parts.empty() && card.verdict == NodeVerdict::rejected) card.parts = facts.parts;
     add_attempts(card, node);
+    if (card.verdict == NodeVerdict::rejected) card.claim = claim_of(card);
     return card;
   }
 

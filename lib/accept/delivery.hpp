@@ -15,6 +15,7 @@
 #include "lib/accept/plan.hpp"
 #include "lib/accept/terms.hpp"
 #include "lib/base/fields.hpp"
+#include "lib/repair/claim.hpp"
 
 namespace muster::accept {
 
@@ -99,6 +100,7 @@ struct NodeCard {
   MUSTER_FIELD(std::int64_t, passed_rounds, "all-reduces with other nodes") = 0;
   MUSTER_FIELD(std::vector<Partner>, partners, "of the last group that named it");
   MUSTER_FIELD(std::vector<std::string>, kernel_lines, "");
+  MUSTER_UNLESS_EMPTY(std::optional<repair::Claim>, claim, "of a rejected node");
 };
 
 struct NodeRow {

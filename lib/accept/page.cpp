@@ -169,7 +169,8 @@ Json card_of(const NodeCard& card) {
              {"ordered_host", card.ordered_host == card.physical_host ? "" : card.ordered_host},
              {"profile", card.profile},
              {"causes", Json::array()},
-             {"kernel_lines", Json()}};
+             {"kernel_lines", Json()},
+             {"claim", Json()}};
   for (const auto& cause : card.causes) shown["causes"].push_back(cause_of(cause, card));
   auto parts = Json::array();
   for (const auto& part : card.parts) {
@@ -185,6 +186,7 @@ Json card_of(const NodeCard& card) {
         {{"node", node}, {"proven", proven ? "proven: it was never slow itself" : "not proven"}});
   }
   shown["partners"] = section(std::move(partners));
+  if (card.claim) shown["claim"] = {{"text", repair::claim_text(*card.claim)}};
   if (!card.kernel_lines.empty()) shown["kernel_lines"] = {{"lines", card.kernel_lines}};
   return shown;
 }

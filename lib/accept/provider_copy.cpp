@@ -6,6 +6,7 @@
 #include <string>
 
 #include "lib/accept/delivery.hpp"
+#include "lib/accept/node_claim.hpp"
 #include "lib/base/text.hpp"
 
 namespace muster::accept {
@@ -93,6 +94,7 @@ Delivery for_provider(Delivery delivery) {
       if (auto* text = std::get_if<std::string>(&cause.observed)) texts.clean(*text);
     }
     for (auto& attempt : card.attempts) texts.clean(attempt.result);
+    if (card.claim) card.claim = claim_of(card);
   }
   for (auto& row : delivery.nodes) {
     if (row.verdict == NodeVerdict::withdrawn) texts.drop(row.why, kNotes);

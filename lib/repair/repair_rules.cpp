@@ -57,6 +57,9 @@ BrokenValue check_provider(const RepairRules& rules) {
   if (!rules.azure.endpoint.starts_with("https://") || !is_name(rules.azure.endpoint, "-.:/[]")) {
     return wrong("azure.endpoint", rules.azure.endpoint, "write an address with https://");
   }
+  if (!rules.azure.identity.starts_with("http") || !is_name(rules.azure.identity, "-.:/[]")) {
+    return wrong("azure.identity", rules.azure.identity, "write an address with http://");
+  }
   struct Id {
     std::string_view key, value;
   };

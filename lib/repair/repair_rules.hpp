@@ -21,6 +21,9 @@ struct AzureRules {
                "of Guest Health Reporting, which is a preview") = "2023-02-01-preview";
   MUSTER_FIELD(std::string, endpoint,
                "the address of Azure's API") = "https://management.azure.com";
+  MUSTER_FIELD(std::string, identity,
+               "the address of the metadata service that gives this machine a token") =
+      "http://169.254.169.254";
 };
 
 struct GcpRules {

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lib/accept/node_claim.hpp"
+
+#include <fmt/format.h>
+
+namespace muster::accept {
+namespace {
+
+std::string with_unit(const Value& value, const std::string& unit) {
+  const auto number = number_of(value);
+  return number ? fmt::format("{:g}{}{}", *number, unit.empty() ? "" : " ", unit) : "";
+}
+
+}  // namespace
+
+repair::Claim claim_of(const NodeCard& card) {
+  repair::Claim claim;
+  claim.node = card.node;
+  claim.physical_host = card.physical_host;
+  claim.message = card.why;
+  if (!card.causes.empty()) {
+    const auto& cause = card.causes.front();
+    claim.check = cause.check;
+    claim.device = cause.device;
+    claim.message = cause.message;
+    claim.observed = with_unit(cause.observed, cause.unit);
+    claim.limit = with_unit(cause.limit, cause.unit);
+    claim.category = cause.category;
+  }
+  claim.hard = repair::is_hard_evidence(claim.category);
+  for (const auto& attempt : card.attempts) {
+    if (attempt.end != AttemptEnd::fail && attempt.end != AttemptEnd::lost) continue;
+    claim.seen.push_back({attempt.ended, attempt.boot_id, attempt.result});
+  }
+  claim.parts = card.parts;
+  for (const auto& partner : card.partners) {
+    if (partner.proven) claim.partners.push_back(partner.node);
+  }
+  claim.kernel_lines = card.kernel_lines;
+  return claim;
+}
+
+}  // namespace muster::accept
