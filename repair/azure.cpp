@@ -41,7 +41,7 @@ Result<AzureAnswer> run_curl(const std::string& config, const Variables& variabl
   constexpr std::chrono::seconds kDeadline(45);
   TRY_ASSIGN(const auto curl, find_program("curl", variables));
   Execution execution{.program = curl,
-                      .arguments = {"--config", "-"},
+                      .arguments = {"-q", "--config", "-"},
                       .environment = {},
                       .limit = TimeLimit(kDeadline)};
   for (const auto* name :

@@ -95,28 +95,19 @@ class ClaimRun {
     claim.vm_id = command_.vm_id;
     add_evidence(claim);
     TRY_ASSIGN(const auto payload, payload_of(claim));
-    TRY_ASSIGN(auto journal, repair::RepairJournal::open(rules_.folder));
-    auto record = repair::record_of(claim, provider_);
-    const auto operations = repair::latest(journal.records());
-    const auto* const open = repair::open_claim(operations, record);
-    if (open != nullptr && open->state != State::prepared) {
-      return refuse(
-          fmt::format("claim {} of the same part is {} since {}: see `muster claim "
-                      "--poll {}`",
-                      open->id, to_string(open->state), open->at, node));
-    }
-    record.id = open == nullptr ? make_uuid() : open->id;
-    if (open == nullptr) TRY(add(journal, record));
+    TRY_ASSIGN(auto record, reserve(claim));
     if (!command_.send) {
       return caller_.console.out(payload);
     }
-    if (claim.evidence.empty()) {
+    if (claim.evidence.empty() && !command_.no_evidence) {
       return refuse(
-          fmt::format("no evidence in {}: run `muster evidence` on the node before it is sent back",
+          fmt::format("no evidence in {}: run `muster evidence` on the node before it is sent "
+                      "back, or say --no-evidence if it cannot run any more",
                       (fs::path(rules_.folder) / node).string()));
     }
     TRY(send(claim, payload, record));
     record.state = State::sent;
+    TRY_ASSIGN(auto journal, repair::RepairJournal::open(rules_.folder));
     TRY(add(journal, record));
     return caller_.console.out(
         fmt::format("{}: sent to {} as {}\n", printable(node, 100), provider_, record.reference));
@@ -155,6 +146,23 @@ class ClaimRun {
   }
 
  private:
+  // The claim's record, which is in the journal before anything is sent. The lock is not held while
+  // the provider answers: the same claim twice has one name.
+  Result<RepairRecord> reserve(const Claim& claim) {
+    TRY_ASSIGN(auto journal, repair::RepairJournal::open(rules_.folder));
+    auto record = repair::record_of(claim, provider_);
+    const auto operations = repair::latest(journal.records());
+    const auto* const open = repair::open_claim(operations, record);
+    if (open != nullptr && open->state != State::prepared) {
+      return refuse(
+          fmt::format("claim {} of the same part is {} since {}: see `muster claim --poll {}`",
+                      open->id, to_string(open->state), open->at, claim.node));
+    }
+    record.id = open == nullptr ? make_uuid() : open->id;
+    if (open == nullptr) TRY(add(journal, record));
+    return record;
+  }
+
   Result<Report> read_report(const std::string& file) const {
     std::string text;
     if (file == "-") {

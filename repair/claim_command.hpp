@@ -20,6 +20,7 @@ struct ClaimCommand {
   std::string vm_id;                 // of the only node
   bool send = false;
   bool poll = false;
+  bool no_evidence = false;  // send although there is none
   std::string root = "/";
 };
 

@@ -429,6 +429,7 @@ constexpr std::array kOptions<J>{
     option<&J::run>("--run", "DIR", "the rejected nodes of this acceptance"),
     option<&J::vm_id>("--vm-id", "ID", "the provider's id of the node's virtual machine"),
     option<&J::send>("--send", "", "send it by curl, gcloud or oci, instead of printing it"),
+    option<&J::no_evidence>("--no-evidence", "", "send it although no evidence can be collected"),
     option<&J::poll>("--poll", "", "follow the claims that are open, of these nodes or of all"),
     kRoot<J>,
 };

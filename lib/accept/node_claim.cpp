@@ -26,8 +26,8 @@ repair::Claim claim_of(const NodeCard& card) {
     claim.observed = with_unit(cause.observed, cause.unit);
     claim.limit = with_unit(cause.limit, cause.unit);
     claim.category = cause.category;
+    claim.hard = repair::is_hard_evidence(cause.category, cause.remedy);
   }
-  claim.hard = repair::is_hard_evidence(claim.category);
   for (const auto& attempt : card.attempts) {
     if (attempt.end != AttemptEnd::fail && attempt.end != AttemptEnd::lost) continue;
     claim.seen.push_back({attempt.ended, attempt.boot_id, attempt.result});

@@ -23,9 +23,11 @@ using std::chrono::sys_seconds;
 constexpr std::string_view kUnhealthy = "Resource.Hpc.Unhealthy.";
 
 // Below kUnhealthy.
-constexpr std::array<std::string_view, 7> kHardEvidence{
-    "HpcMissingGpu",     "MissingIB",    "HpcRowRemapFailure",      "HpcInforomCorruption",
-    "XID79FallenOffBus", "DBEOverLimit", "XID95UncontainedECCError"};
+constexpr std::array<std::string_view, 4> kHardEvidence{
+    "HpcMissingGpu", "MissingIB", "XID79FallenOffBus", "XID95UncontainedECCError"};
+// Their checks also fail for what a reset repairs, such as a pending remap.
+constexpr std::array<std::string_view, 4> kHardUnlessReset{
+    "HpcRowRemapFailure", "HpcInforomCorruption", "DBEOverLimit", "ECCPageRetirementTableFull"};
 
 struct AzureProperties {
   MUSTER_DESCRIBED(AzureProperties);
@@ -67,8 +69,10 @@ std::string with_unit(const Value& value, const std::string& unit) {
 
 // Whether the provider could do something about it.
 bool is_of_the_provider(const Finding& finding) {
-  return finding.remedy != Remedy::fix_config && finding.remedy != Remedy::restart_app &&
-         finding.remedy != Remedy::watch;
+  constexpr std::array kRemedies{Remedy::reset_gpu, Remedy::reboot, Remedy::reseat_or_replace,
+                                 Remedy::report_to_provider};
+  return std::ranges::count(kRemedies, finding.remedy) > 0 &&
+         !finding.category.ends_with(".Healthy");
 }
 
 Claim claim_of(const Finding& finding, const std::vector<Report>& reports) {
@@ -82,7 +86,7 @@ Claim claim_of(const Finding& finding, const std::vector<Report>& reports) {
   claim.observed = with_unit(finding.observed, finding.unit);
   claim.limit = with_unit(finding.limit, finding.unit);
   claim.category = finding.category;
-  claim.hard = is_hard_evidence(finding.category);
+  claim.hard = is_hard_evidence(finding.category, finding.remedy);
   claim.stack = newest.stack;
   for (const auto& report : reports) {
     const auto* const seen = failure_in(report, finding);
@@ -122,10 +126,13 @@ Result<void> need_node(const Claim& claim) {
 
 }  // namespace
 
-bool is_hard_evidence(std::string_view category) {
-  return category.starts_with(kUnhealthy) &&
-         std::ranges::find(kHardEvidence, category.substr(kUnhealthy.size())) !=
-             kHardEvidence.end();
+bool is_hard_evidence(std::string_view category, Remedy remedy) {
+  if (!category.starts_with(kUnhealthy)) return false;
+  const auto word = category.substr(kUnhealthy.size());
+  const bool is_for_good =
+      remedy == Remedy::reseat_or_replace || remedy == Remedy::report_to_provider;
+  return std::ranges::count(kHardEvidence, word) > 0 ||
+         (is_for_good && std::ranges::count(kHardUnlessReset, word) > 0);
 }
 
 Result<Claim> make_claim(std::vector<Report> reports) {
@@ -140,7 +147,8 @@ Result<Claim> make_claim(std::vector<Report> reports) {
     const bool again = std::ranges::any_of(reports, [&](const Report& other) {
       return failure_in(other, finding) != nullptr && is_another_observation(newest, other);
     });
-    if (again || is_hard_evidence(finding.category)) return claim_of(finding, reports);
+    if (again || is_hard_evidence(finding.category, finding.remedy))
+      return claim_of(finding, reports);
     if (once.empty()) once = fmt::format("{} {}", finding.check, finding.device);
   }
   if (once.empty()) {
@@ -180,9 +188,9 @@ const RepairRecord* open_claim(const std::vector<RepairRecord>& operations,
     const bool same_host = each.physical_host.empty() || claim.physical_host.empty()
                                ? each.node == claim.node
                                : each.physical_host == claim.physical_host;
-    return each.rung == Rung::claim && is_open(each.state) && each.provider == claim.provider &&
-           same_host && each.serials == claim.serials && each.category == claim.category &&
-           each.check == claim.check;
+    return each.rung == Rung::claim && is_open(each.state) && each.state != State::reopened &&
+           each.provider == claim.provider && same_host && each.serials == claim.serials &&
+           each.category == claim.category && each.check == claim.check;
   };
   const auto found = std::find_if(operations.rbegin(), operations.rend(), is_same);
   return found == operations.rend() ? nullptr : &*found;

@@ -49,7 +49,7 @@ struct Claim {
 
 // Whether one observation of this category proves the fault: a part that is missing, or that says
 // itself that it is broken.
-[[nodiscard]] bool is_hard_evidence(std::string_view category);
+[[nodiscard]] bool is_hard_evidence(std::string_view category, Remedy remedy);
 
 // The first failure of the newest report that is proven: by hard evidence, or since the same check
 // failed on the same device in another boot or ten minutes apart. An error says what is missing.
@@ -59,7 +59,7 @@ struct Claim {
 [[nodiscard]] RepairRecord record_of(const Claim& claim, std::string_view provider);
 
 // The newest operation that claims the same part of the same host for the same reason, and is
-// open; null if there is none.
+// open; null if there is none. A claim that was reopened needs a new one.
 [[nodiscard]] const RepairRecord* open_claim(const std::vector<RepairRecord>& operations,
                                              const RepairRecord& claim);
 

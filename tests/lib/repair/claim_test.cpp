@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/repair/claim.hpp"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -83,8 +84,14 @@ TEST(MakeClaimTest, NeedsTheSameFailureTwiceOrHardEvidence) {
                   {failure("gpu.any", "gpu3", std::string("Resource.Hpc.Unhealthy.") + hard)})}),
               "");
   }
-  EXPECT_FALSE(is_hard_evidence("Resource.Hpc.Unhealthy.IBPerformance"));
-  EXPECT_FALSE(is_hard_evidence("HpcRowRemapFailure"));
+  const auto is_hard = [](std::string_view category, Remedy remedy) {
+    return is_hard_evidence(fmt::format("Resource.Hpc.Unhealthy.{}", category), remedy);
+  };
+  EXPECT_FALSE(is_hard("IBPerformance", Remedy::report_to_provider));
+  EXPECT_FALSE(is_hard("HpcRowRemapFailure", Remedy::reset_gpu)) << "rows wait to be remapped";
+  EXPECT_TRUE(is_hard("DBEOverLimit", Remedy::reseat_or_replace));
+  EXPECT_TRUE(is_hard("XID95UncontainedECCError", Remedy::reset_gpu));
+  EXPECT_FALSE(is_hard_evidence("HpcRowRemapFailure", Remedy::report_to_provider));
 }
 
 TEST(MakeClaimTest, LeavesOutWhatAProviderCannotRepair) {
@@ -194,7 +201,7 @@ TEST(OpenClaimTest, IsOnePerHostPartAndCategory) {
   // The same host under another name.
   other.node = "gpu-7";
   EXPECT_NE(open_claim({other}, claim), nullptr);
-  for (const auto state : {State::verified, State::cancelled}) {
+  for (const auto state : {State::verified, State::cancelled, State::reopened}) {
     other.state = state;
     EXPECT_EQ(open_claim({other}, claim), nullptr);
   }
