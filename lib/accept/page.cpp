@@ -186,7 +186,7 @@ Json card_of(const NodeCard& card) {
         {{"node", node}, {"proven", proven ? "proven: it was never slow itself" : "not proven"}});
   }
   shown["partners"] = section(std::move(partners));
-  if (card.claim) shown["claim"] = {{"text", repair::claim_text(*card.claim)}};
+  if (card.claim) shown["claim"] = {{"lines", split_lines(repair::claim_text(*card.claim))}};
   if (!card.kernel_lines.empty()) shown["kernel_lines"] = {{"lines", card.kernel_lines}};
   return shown;
 }
