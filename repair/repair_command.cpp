@@ -19,6 +19,7 @@
 #include "lib/profile/choice.hpp"
 #include "lib/repair/ladder.hpp"
 #include "lib/report/format.hpp"
+#include "repair/claim_command.hpp"
 #include "repair/journal.hpp"
 #include "repair/node_access.hpp"
 #include "repair/rules.hpp"
@@ -80,6 +81,9 @@ class NodeRepair {
         access_(rules.by, node_, caller.variables) {}
 
   [[nodiscard]] bool failed() const { return failed_; }
+
+  // Whether a claim is the step that is due.
+  [[nodiscard]] bool claims() const { return claims_; }
 
   // Returns the lines for people.
   Result<std::string> run() {
@@ -278,7 +282,8 @@ class NodeRepair {
       reserved = new_record(step, State::reserved);
       if (step.rung == Rung::claim) {
         TRY(announce(fmt::format("claim: {}", step.why), reserved));
-        return lines_ + line(fmt::format("claim: {}; run muster claim {}", step.why, node_));
+        claims_ = true;
+        return lines_ + line(fmt::format("claim: {}; muster claim {} prints:", step.why, node_));
       }
       TRY(record(journal, reserved));
     }
@@ -347,7 +352,7 @@ class NodeRepair {
   RepairCase case_;
   std::optional<Report> report_;
   std::string physical_host_, address_, evidence_, lines_;
-  bool failed_ = false;
+  bool failed_ = false, claims_ = false;
 };
 
 Result<std::string> resolve(const RepairCommand& command, const repair::RepairRules& rules,
@@ -402,6 +407,8 @@ int run_repair(const RepairCommand& command, const Caller& caller) {
     if (!lines) return fail(caller, undecided(lines.error()).value());
     const int ended = deliver(caller, "", *lines, repair.failed() ? kExitUnhealthy : kExitHealthy);
     status = std::max(status, ended);
+    if (!repair.claims()) continue;
+    status = std::max(status, run_claim({.nodes = {node}, .root = command.root}, caller));
   }
   return status;
 }

@@ -284,7 +284,7 @@ TEST_F(RepairCommandTest, ARefusedRebootFails) {
 
 TEST_F(RepairCommandTest, HardEvidenceEndsInAPrintedClaim) {
   drain("gpu.ecc_remapped_rows", "gpu5", Remedy::report_to_provider);
-  EXPECT_THAT(go(), HasSubstr("claim: a part must be replaced; run muster claim n7"));
+  EXPECT_THAT(go(), HasSubstr("claim: a part must be replaced; muster claim n7 prints:"));
   EXPECT_THAT(states(), IsEmpty());
 }
 
