@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -275,12 +276,8 @@ class EvidenceRun {
     const bool in_folder = command_.output.empty();
     auto bundle = in_folder ? fmt::format("{}.evidence.tar.gz", prefix) : with_host(prefix);
     TRY(check_own_file(bundle));
-    // A file that is replaced would keep its mode.
-    struct stat status = {};
-    if (::stat(bundle.c_str(), &status) == 0 && S_ISREG(status.st_mode)) {
-      ::chmod(bundle.c_str(), kMode);
-    }
     TRY_ASSIGN(auto file, FileReplacement::begin(bundle, kMode));
+    TRY(file.set_mode(kMode));
     Collection collection(environment_of(caller_.variables), collected_by_);
     {
       const WorkFolder work;
@@ -364,11 +361,17 @@ class EvidenceRun {
 
 int run_evidence(const EvidenceCommand& command, const Caller& caller) {
   const auto allowed = to_duration(command.deadline.value_or(Seconds{180}));
+  // A collector that writes without end does not fill the disk.
+  rlimit before{};
+  ::getrlimit(RLIMIT_FSIZE, &before);
+  const rlimit lower{std::min<rlim_t>(before.rlim_cur, kLargestBundle), before.rlim_max};
+  ::setrlimit(RLIMIT_FSIZE, &lower);
   // Ends this process if a file system hangs.
   const auto longest = std::chrono::ceil<std::chrono::seconds>(allowed) + std::chrono::seconds(10);
   ::alarm(static_cast<unsigned>(longest.count()));
   const auto bundle = EvidenceRun(command, caller, allowed).run();
   ::alarm(0);
+  ::setrlimit(RLIMIT_FSIZE, &before);
   if (!bundle) return fail(caller, bundle.error());
   return deliver(caller, "", fmt::format("{}\n", *bundle), kExitHealthy);
 }

@@ -91,7 +91,10 @@ class NodeRepair {
     TRY(look(repair::latest(records)));
     if (command_.go) {
       TRY_ASSIGN(auto journal, RepairJournal::open(rules_.folder));
-      if (const auto ended = repair::ended_reboot(case_)) TRY(record(journal, *ended));
+      if (const auto ended = repair::ended_reboot(case_)) {
+        TRY(keep_report());
+        TRY(record(journal, *ended));
+      }
       case_.operations = repair::latest(journal.records());
     }
     auto step = repair::next_step(case_);
@@ -317,12 +320,21 @@ class NodeRepair {
       done.why =
           fmt::format("{} {} afterwards", done.check, *case_.passes ? "passes" : "still fails");
     }
+    return keep_report();
+  }
+
+  // Next to the evidence: a claim needs a fault that was seen twice.
+  Result<void> keep_report() const {
     if (!report_) return {};
     const auto folder = fs::path(rules_.folder) / node_;
     std::error_code failure;
     fs::create_directory(folder, failure);
-    return replace_file(folder / fmt::format("{}.report.json", file_time(wall_time())),
-                        to_json(*report_), 0600);
+    auto file = folder;
+    for (auto time = wall_time(); file == folder || fs::exists(file, failure);
+         time += std::chrono::seconds(1)) {
+      file = folder / fmt::format("{}.report.json", file_time(time));
+    }
+    return replace_file(file, to_json(*report_), 0600);
   }
 
   // The drain stays; with ASAP, Slurm 22.05 ends it after the boot. A later call records the
@@ -361,7 +373,9 @@ Result<std::string> resolve(const RepairCommand& command, const repair::RepairRu
   TRY_ASSIGN(auto journal, RepairJournal::open(rules.folder));
   auto operations = repair::latest(journal.records());
   const auto found = std::ranges::find(operations, parts.front(), &RepairRecord::id);
-  if (found == operations.end() || !repair::needs_person(*found)) {
+  const bool waits = found != operations.end() &&
+                     (repair::needs_person(*found) || found->state == State::prepared);
+  if (!waits) {
     return make_error(fmt::format("{} is not an operation that waits to be resolved",
                                   printable(parts.front(), 80)));
   }

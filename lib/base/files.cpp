@@ -70,6 +70,11 @@ FileReplacement::~FileReplacement() {
   if (!temporary_.empty()) ::unlink(temporary_.c_str());
 }
 
+Result<void> FileReplacement::set_mode(unsigned mode) {
+  if (temporary_.empty() || ::fchmod(descriptor_, mode) == 0) return {};
+  return os_error("write", name_, errno);
+}
+
 Result<void> FileReplacement::append(std::string_view content) {
   const int code = write_all(descriptor_, content);
   if (code != 0) return os_error("write", name_, code);

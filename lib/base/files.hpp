@@ -25,6 +25,8 @@ class FileReplacement {
   FileReplacement& operator=(FileReplacement&&) = delete;
   ~FileReplacement();
 
+  // Instead of an existing file's mode. Not for a pipe or device.
+  [[nodiscard]] Result<void> set_mode(unsigned mode);
   [[nodiscard]] Result<void> append(std::string_view content);
   // Waits until the content is on the disk. Before finish(), a file that survives a power failure
   // is then complete.

@@ -95,9 +95,14 @@ class Ladder {
 
   [[nodiscard]] RepairStep stopped_by(const RepairRecord& operation) const {
     if (operation.rung == Rung::claim) {
-      return stop(fmt::format("left alone: claim {} is {} since {}", operation.id,
+      return stop(fmt::format("left alone: claim {} is {} since {}{}", operation.id,
                               kStateWords.at(static_cast<std::size_t>(operation.state)),
-                              operation.at));
+                              operation.at,
+                              operation.state == State::prepared
+                                  ? fmt::format("; to withdraw it, run muster repair --resolve "
+                                                "{}=cancelled",
+                                                operation.id)
+                                  : ""));
     }
     const bool reboots = operation.rung == Rung::reboot && operation.state == State::reserved;
     if (reboots && case_.now <= time_of(operation) + whole(case_.rules.reboot_within)) {

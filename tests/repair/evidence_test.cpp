@@ -204,6 +204,21 @@ TEST_F(EvidenceTest, WhatFailsHangsOrIsMissingIsRecordedAndBlocksNothing) {
   EXPECT_THAT(notes_, AllOf(HasSubstr("dmesg (absent)"), HasSubstr("lspci (truncated)")));
 }
 
+TEST_F(EvidenceTest, AnEndlessFileIsCut) {
+  program("nvidia-bug-report.sh", "exec /bin/dd if=/dev/zero of=\"$2.gz\" bs=1M count=400");
+  rlimit before{};
+  ASSERT_EQ(::getrlimit(RLIMIT_FSIZE, &before), 0);
+  const rlimit quick{40 * kMega, before.rlim_max};  // less than the command's own limit
+  ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &quick), 0);
+  EXPECT_EQ(evidence(command()), 0) << notes_;
+  ::setrlimit(RLIMIT_FSIZE, &before);
+  const auto manifest = unpack(path("bundle.tar.gz"));
+  const auto cut = result_of(manifest, "nvidia_bug_report");
+  EXPECT_EQ(cut.status, Collected::truncated);
+  EXPECT_EQ(cut.exit_status, 128 + SIGXFSZ);
+  EXPECT_EQ(fs::file_size(path("unpacked/nvidia-bug-report.log.gz")), 30 * kMega);
+}
+
 TEST_F(EvidenceTest, IsWrittenWithoutAReport) {
   dir_.remove("bin/muster");
   ASSERT_EQ(evidence(command()), 0);

@@ -148,6 +148,11 @@ TEST_F(RepairCommandTest, ResetsAGpuAndVerifiesIt) {
                                           HasSubstr("evidence: 2027")),
                                     HasSubstr("reset_gpu succeeded")));
   EXPECT_THAT(run({}), HasSubstr("passes by now"));
+  std::vector<std::string> kept;
+  for (const auto& entry : std::filesystem::directory_iterator(path("repair/n7"))) {
+    kept.push_back(entry.path().extension());
+  }
+  EXPECT_THAT(kept, ElementsAre(".json"));
 }
 
 TEST_F(RepairCommandTest, ARefusedHungOrIneffectiveResetLeadsToTheNextRung) {
@@ -274,6 +279,21 @@ TEST_F(RepairCommandTest, ARebootEndsWithANewBoot) {
   EXPECT_THAT(go(), AllOf(HasSubstr("reboot failed: rebooted, and gpu.driver still fails"),
                           HasSubstr("claim: reboot was tried and did not help")));
   EXPECT_THAT(states(), ElementsAre(State::reserved, State::failed));
+}
+
+TEST_F(RepairCommandTest, APreparedClaimMayBeWithdrawn) {
+  {
+    auto journal = RepairJournal::open(path("repair"));
+    ASSERT_TRUE(journal);
+    ASSERT_TRUE(journal->add({.id = "c1",
+                              .at = "2027-01-15T08:00:00Z",
+                              .node = "n7",
+                              .rung = Rung::claim,
+                              .state = State::prepared}));
+  }
+  EXPECT_THAT(go(), HasSubstr("--resolve c1=cancelled"));
+  static_cast<void>(run({.resolve = "c1=cancelled"}));
+  EXPECT_THAT(run({}), HasSubstr("would reset gpu5"));
 }
 
 TEST_F(RepairCommandTest, ARefusedRebootFails) {
