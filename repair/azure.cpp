@@ -18,8 +18,8 @@
 namespace muster::repair {
 namespace {
 
-constexpr int kOk = 200, kMultiple = 300, kBadRequest = 400, kUnauthorized = 401, kForbidden = 403,
-              kTooMany = 429, kBroken = 500;
+constexpr int kOk = 200, kMultiple = 300, kUnauthorized = 401, kForbidden = 403, kTooMany = 429,
+              kBroken = 500;
 
 // A text in a configuration file of curl.
 std::string config_text(std::string_view text) {
