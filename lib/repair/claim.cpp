@@ -218,6 +218,7 @@ std::optional<State> next_state(const RepairRecord& claim, const std::vector<Rep
   });
   const bool was_away = claim.state == State::out || claim.state == State::returned;
   if (was_away && has_part && failure_in(*newest, like) != nullptr) return State::reopened;
+  if (claim.state == State::out && (is_other_host || is_other_boot)) return State::returned;
   return std::nullopt;
 }
 

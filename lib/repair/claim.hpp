@@ -64,8 +64,8 @@ struct Claim {
                                              const RepairRecord& claim);
 
 // Returns the state after later reports; nothing if they do not change it. A node that passes on
-// another host, or after another boot, is verified; the same part with the same fault after it was
-// out is reopened.
+// another host, or after another boot, is verified. One that was out and reports again is reopened
+// with the same fault of the same part, else returned until its check is judged.
 [[nodiscard]] std::optional<State> next_state(const RepairRecord& claim,
                                               const std::vector<Report>& reports);
 

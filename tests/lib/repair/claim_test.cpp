@@ -230,11 +230,15 @@ TEST(NextStateTest, FollowsLaterReports) {
   // Another part failed.
   auto replaced = report("2026-11-04T00:00:00Z", "c", {slow});
   replaced.parts[0].serial = "9";
-  EXPECT_EQ(after(replaced), std::nullopt);
+  EXPECT_EQ(after(replaced), State::returned);
   // The check was not judged.
   auto unjudged = report("2026-11-04T00:00:00Z", "c", {});
   unjudged.checks.clear();
+  EXPECT_EQ(after(unjudged), State::returned);
+  claim.state = State::returned;
   EXPECT_EQ(after(unjudged), std::nullopt);
+  EXPECT_EQ(after(report("2026-11-04T00:00:00Z", "c", {})), State::verified);
+  EXPECT_EQ(after(report("2026-11-04T00:00:00Z", "c", {slow})), State::reopened);
   claim.state = State::sent;
   EXPECT_EQ(after(report("2026-11-04T00:00:00Z", "c", {slow})), std::nullopt);
   claim.state = State::verified;
