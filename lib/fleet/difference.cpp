@@ -37,7 +37,7 @@ std::optional<Difference> difference_of_groups(const std::vector<double>& first,
                         .share = median_of(second) / before - 1};
   const auto error = error_of(first), other = error_of(second);
   if (error && other) {
-    const double half = kNormalQuantile * std::hypot(*error, *other) / before;
+    const double half = kNormalQuantile * std::sqrt(*error * *error + *other * *other) / before;
     difference.interval = Interval{difference.share - half, difference.share + half};
   }
   return difference;
