@@ -100,7 +100,7 @@ std::string newest_bench_reports(const fs::path& folder, const std::string& node
   return found;
 }
 
-// Of the output of sacct.
+// Takes the ids of the newest jobs from the output of sacct.
 std::string last_job_ids(std::string_view output) {
   constexpr std::size_t kJobIds = 3;
   auto ids = split_words(output);
@@ -191,7 +191,7 @@ class Collection {
       content.resize(std::min(content.size(), collector.share));
       if (name != kBugReport) {
         keep(name, std::move(content));
-        if (name.starts_with(kBugReport)) break;  // there is no second form of it
+        if (name.starts_with(kBugReport)) break;  // the plain log would be the same
       } else {
         keep(fmt::format("{}.gz", name), gzip(content));
       }

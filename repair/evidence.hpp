@@ -28,7 +28,8 @@ struct EvidenceCommand {
   std::string muster = {};          // the program that checks the node; empty: this one
 };
 
-// Prints the path of the bundle. Exit status: 0 if it was written, whatever is missing in it.
+// Prints the path of the bundle. Exit status: 0 if it was written, even if some collectors
+// failed.
 [[nodiscard]] int run_evidence(const EvidenceCommand& command, const Caller& caller);
 
 // Starts `muster evidence` in the background if the site wants it after a drain. Does not wait.

@@ -21,7 +21,7 @@ class RepairJournal {
   // decides at a time. Waits for up to 30 s. An error if others may write to the folder.
   [[nodiscard]] static Result<RepairJournal> open(const std::filesystem::path& folder);
 
-  // Reads a journal without a lock. There are no records if there is no such folder.
+  // Reads a journal without a lock. A folder that does not exist has no records.
   [[nodiscard]] static Result<std::vector<RepairRecord>> read(const std::filesystem::path& folder);
 
   // Oldest first. A damaged line is an error that names it: its operation may be under way.

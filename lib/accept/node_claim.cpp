@@ -1,18 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/accept/node_claim.hpp"
 
-#include <fmt/format.h>
-
 namespace muster::accept {
-namespace {
-
-std::string with_unit(const Value& value, const std::string& unit) {
-  const auto number = number_of(value);
-  return number ? fmt::format("{:g}{}{}", *number, unit.empty() ? "" : " ", unit) : "";
-}
-
-}  // namespace
-
 repair::Claim claim_of(const NodeCard& card) {
   repair::Claim claim;
   claim.node = card.node;
@@ -23,8 +12,8 @@ repair::Claim claim_of(const NodeCard& card) {
     claim.check = cause.check;
     claim.device = cause.device;
     claim.message = cause.message;
-    claim.observed = with_unit(cause.observed, cause.unit);
-    claim.limit = with_unit(cause.limit, cause.unit);
+    claim.observed = repair::with_unit(cause.observed, cause.unit);
+    claim.limit = repair::with_unit(cause.limit, cause.unit);
     claim.category = cause.category;
     claim.hard = repair::is_hard_evidence(cause.category, cause.remedy);
   }

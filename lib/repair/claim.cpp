@@ -61,12 +61,6 @@ bool is_another_observation(const Report& one, const Report& other) {
   return apart >= minutes(10) || apart <= minutes(-10);
 }
 
-std::string with_unit(const Value& value, const std::string& unit) {
-  const auto number = number_of(value);
-  if (!number) return "";
-  return unit.empty() ? fmt::format("{:g}", *number) : fmt::format("{:g} {}", *number, unit);
-}
-
 // Whether the provider could do something about it.
 bool is_of_the_provider(const Finding& finding) {
   constexpr std::array kRemedies{Remedy::reset_gpu, Remedy::reboot, Remedy::reseat_or_replace,
@@ -125,6 +119,12 @@ Result<void> need_node(const Claim& claim) {
 }
 
 }  // namespace
+
+std::string with_unit(const Value& value, const std::string& unit) {
+  const auto number = number_of(value);
+  if (!number) return "";
+  return unit.empty() ? fmt::format("{:g}", *number) : fmt::format("{:g} {}", *number, unit);
+}
 
 bool is_hard_evidence(std::string_view category, Remedy remedy) {
   if (!category.starts_with(kUnhealthy)) return false;

@@ -47,6 +47,9 @@ struct Claim {
   MUSTER_UNLESS_EMPTY(std::string, evidence_sha256, "") = {};
 };
 
+// "595 TFLOPS"; empty if the value is not a number.
+[[nodiscard]] std::string with_unit(const Value& value, const std::string& unit);
+
 // Whether one observation of this category proves the fault: a part that is missing, or that says
 // itself that it is broken.
 [[nodiscard]] bool is_hard_evidence(std::string_view category, Remedy remedy);

@@ -64,7 +64,7 @@ RoundSizes sizes_for(const TestInput& input, std::size_t hcas) {
 constexpr std::chrono::microseconds kFineStep(1);  // about the time to read the clock
 
 // Measures the clock's resolution in seconds, since that of some virtual machines is milliseconds,
-// whatever they report. Each try may be interrupted, so that few would not do on a busy host.
+// whatever they report. A busy host interrupts some of the tries, hence so many.
 double clock_step() {
   constexpr int kTries = 50;
   auto step = Clock::duration::max();
