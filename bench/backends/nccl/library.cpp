@@ -14,6 +14,10 @@
 namespace muster::bench {
 namespace {
 
+std::string text_of(const char* text) {
+  return text == nullptr ? "unknown error" : printable(text);
+}
+
 // Loads the first of these files and looks up the functions of `library`.
 class LibraryLoader {
  public:
@@ -23,7 +27,7 @@ class LibraryLoader {
       library_ = ::dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
       if (library_ != nullptr) return {};
       const char* text = ::dlerror();  // NOLINT(concurrency-mt-unsafe): one thread opens
-      if (why.empty()) why = printable(text == nullptr ? "unknown error" : text, 300);
+      if (why.empty()) why = text_of(text);
     }
     return make_missing(std::move(why));
   }
@@ -48,38 +52,43 @@ class LibraryLoader {
 
 using Files = std::vector<std::string>;
 
-std::string_view cause_of_cuda(int code) {
-  switch (code) {
-    case cuda::kStubLibrary:
-      return "this is the stub library for building; put the driver's own library first";
-    case cuda::kNoDevice:
-      return "no GPU is visible to this process";
-    case cuda::kNoBinary:
-      return "the GPU is older than Volta, and this program's kernels do not run on it";
-    case cuda::kContained:
-      return "the GPU's hardware failed, or a peer's memory was accessed wrongly over NVLink; the "
-             "process must be restarted";
-    case cuda::kUncorrectableEcc:
-      return "the GPU's memory has an uncorrectable error";
-    case cuda::kInvalidPtx:
-      return "the driver is older than CUDA 10.1";
-    case cuda::kNoJitCompiler:
-      return "the driver's compiler, libnvidia-ptxjitcompiler.so.1, is missing: in a container, "
-             "NVIDIA_DRIVER_CAPABILITIES must include compute";
-    case cuda::kNewerPtx:
-      return "the driver is older than this program's kernels";
-    case cuda::kNvlinkUncorrectable:
-      return "NVLink has an uncorrectable error";
-    case cuda::kIllegalAddress:
-    case cuda::kLaunchFailed:
-      return "see the kernel log for an XID";
-    case cuda::kSystemNotReady:
-      return "the Fabric Manager is not running, or has not set up the NVSwitches";
-    case cuda::kSystemDriverMismatch:
-      return "the driver's library and kernel module have different versions";
-    default:
-      return {};
-  }
+// An error of CUDA and its cause.
+struct CudaError {
+  int code = 0;
+  std::string_view cause;
+  bool broken = false;         // the hardware, or NVSwitches that are not set up
+  std::string_view text = {};  // CUDA's; NCCL before 2.20 quotes it without the code
+};
+
+constexpr std::array<CudaError, 14> kCudaErrors{{
+    {cuda::kStubLibrary,
+     "this is the stub library for building; put the driver's own library first"},
+    {cuda::kNoDevice, "no GPU is visible to this process"},
+    {cuda::kNoBinary, "the GPU is older than Volta, and this program's kernels do not run on it"},
+    {cuda::kContained,
+     "the GPU's hardware failed, or a peer's memory was accessed wrongly over NVLink; the process "
+     "must be restarted",
+     true, "nvlink or a hardware error"},
+    {cuda::kUncorrectableEcc, "the GPU's memory has an uncorrectable error", true,
+     "uncorrectable ECC error"},
+    {cuda::kInvalidPtx, "the driver is older than CUDA 10.1"},
+    {cuda::kNoJitCompiler,
+     "the driver's compiler, libnvidia-ptxjitcompiler.so.1, is missing: in a container, "
+     "NVIDIA_DRIVER_CAPABILITIES must include compute"},
+    {cuda::kNewerPtx, "the driver is older than this program's kernels"},
+    {cuda::kNvlinkUncorrectable, "NVLink has an uncorrectable error", true,
+     "uncorrectable NVLink error"},
+    {cuda::kHardwareStack, "", true, "hardware stack error"},
+    {cuda::kIllegalAddress, "see the kernel log for an XID"},
+    {cuda::kLaunchFailed, "see the kernel log for an XID", true, "unspecified launch failure"},
+    {cuda::kSystemNotReady, "the Fabric Manager is not running, or has not set up the NVSwitches",
+     true, "system not yet initialized"},
+    {cuda::kSystemDriverMismatch, "the driver's library and kernel module have different versions"},
+}};
+
+CudaError cuda_error(int code) {
+  const auto* const found = std::ranges::find(kCudaErrors, code, &CudaError::code);
+  return found == kCudaErrors.end() ? CudaError{} : *found;
 }
 
 std::string_view cause_of_nccl(int code) {
@@ -95,31 +104,17 @@ std::string_view cause_of_nccl(int code) {
   }
 }
 
-// Errors of broken hardware, and of NVSwitches that are not set up.
-bool is_broken(int code) {
-  constexpr std::array kCodes{cuda::kUncorrectableEcc, cuda::kNvlinkUncorrectable,
-                              cuda::kContained,        cuda::kHardwareStack,
-                              cuda::kLaunchFailed,     cuda::kSystemNotReady};
-  return std::ranges::find(kCodes, code) != kCodes.end();
-}
-
-// No GPU and no driver; other errors may come from a GPU that exists.
-bool is_missing(int code) { return code == cuda::kNoDevice || code == cuda::kStubLibrary; }
-
-// NCCL quotes CUDA's error: "Cuda failure 719 'unspecified launch failure'", before 2.20 without
-// the number.
+// NCCL quotes CUDA's error: "Cuda failure 719 'unspecified launch failure'".
 bool quotes_broken(std::string_view text) {
   constexpr std::string_view kBegin = "Cuda failure ";
-  constexpr std::array<std::string_view, 6> kWords{
-      "uncorrectable ECC error", "uncorrectable NVLink error", "nvlink or a hardware error",
-      "hardware stack error",    "unspecified launch failure", "system not yet initialized"};
   const auto at = text.find(kBegin);
   if (at == std::string_view::npos) return false;
   const auto quoted = text.substr(at + kBegin.size());
   const auto code = parse_unsigned(quoted.substr(0, quoted.find(' ')));
-  if (code) return is_broken(static_cast<int>(*code));
-  return std::ranges::any_of(
-      kWords, [&](auto word) { return quoted.find(word) != std::string_view::npos; });
+  if (code) return cuda_error(static_cast<int>(*code)).broken;
+  return std::ranges::any_of(kCudaErrors, [&](const CudaError& error) {
+    return error.broken && quoted.find(error.text) != std::string_view::npos;
+  });
 }
 
 std::string with_cause(std::string text, std::string_view cause) {
@@ -149,12 +144,9 @@ Result<nccl::Library> nccl::open_library(const std::string& named) {
 }
 
 std::vector<std::string> cublas::files_for(int driver_version) {
-  constexpr int kNewest = 13;
-  constexpr int kOldest = 11;
-  constexpr int kMajor = 1000;
   Files files;
-  for (int major = kNewest; major >= kOldest; --major) {
-    if (major * kMajor > driver_version) continue;
+  for (const int major : {13, 12, 11}) {
+    if (major * 1000 > driver_version) continue;
     files.push_back(fmt::format("libcublasLt.so.{}", major));
   }
   files.emplace_back("/usr/local/cuda/lib64/libcublasLt.so");
@@ -180,20 +172,20 @@ Error trouble(const cuda::Library& library, std::string_view call, int code) {
   const char* name = nullptr;
   if (library.error_string.call(code, &text) != cuda::kSuccess) text = nullptr;
   if (library.error_name.call(code, &name) != cuda::kSuccess) name = nullptr;
+  const auto known = cuda_error(code);
   return {.message = with_cause(
-              fmt::format("{}: {} (CUDA {}{}{})", call,
-                          text == nullptr ? "unknown error" : printable(text), code,
+              fmt::format("{}: {} (CUDA {}{}{})", call, text_of(text), code,
                           name == nullptr ? "" : ", ", name == nullptr ? "" : printable(name)),
-              cause_of_cuda(code)),
-          .missing = is_missing(code),
-          .broken = is_broken(code)};
+              known.cause),
+          // Other errors may come from a GPU that exists.
+          .missing = code == cuda::kNoDevice || code == cuda::kStubLibrary,
+          .broken = known.broken};
 }
 
 Error trouble(const nccl::Library& library, std::string_view call, int code,
               nccl::Communicator communicator) {
   const char* text = library.error_string.call(code);
-  auto message = fmt::format("{}: {} (NCCL {})", call,
-                             text == nullptr ? "unknown error" : printable(text), code);
+  auto message = fmt::format("{}: {} (NCCL {})", call, text_of(text), code);
   const char* last =
       library.last_error.call == nullptr ? nullptr : library.last_error.call(communicator);
   if (last != nullptr && !trim(last).empty()) {
@@ -205,8 +197,7 @@ Error trouble(const nccl::Library& library, std::string_view call, int code,
 
 Error trouble(const cublas::Library& library, std::string_view call, int code) {
   const char* text = library.status_text.call == nullptr ? nullptr : library.status_text.call(code);
-  auto message = fmt::format("{}: {} (cuBLAS {})", call,
-                             text == nullptr ? "unknown error" : printable(text), code);
+  auto message = fmt::format("{}: {} (cuBLAS {})", call, text_of(text), code);
   if (code == cublas::kArchMismatch || code == cublas::kNotInitialised) {
     message += ": the library may be older than the GPU, or newer than the driver";
   }
