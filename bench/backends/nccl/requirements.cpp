@@ -34,14 +34,21 @@ std::string setting_of(const Transport& transport, const std::vector<const char*
   return {};
 }
 
-// NCCL looks for a network plugin everywhere; that one is missing matters only if it was requested.
+// NCCL always looks for network plugins. A missing one matters only if it was requested.
 bool wants_plugin(const Transport& transport) {
   const auto names = [&](const char* name, const std::vector<std::string_view>& no_plugins) {
     const auto* value = setting(transport, name);
-    return value != nullptr && !value->empty() &&
-           std::ranges::find(no_plugins, *value) == no_plugins.end();
+    return value != nullptr && !value->empty() && std::ranges::count(no_plugins, *value) == 0;
   };
   return names("NCCL_NET", {"IB", "Socket"}) || names("NCCL_NET_PLUGIN", {"none"});
+}
+
+std::string first_of(const std::set<std::string>& texts) {
+  return texts.empty() ? std::string() : *texts.begin();
+}
+
+std::string joined(const std::set<std::string>& texts, std::string_view separator = ", ") {
+  return fmt::format("{}", fmt::join(texts, separator));
 }
 
 // Interfaces that do not lead to other nodes.
@@ -61,11 +68,11 @@ std::string cause_in_interfaces(const Transport& transport) {
 }
 
 std::string cause_without_hcas(const Transport& transport) {
-  const auto denied = fmt::format("{}", fmt::join(transport.denied, "; "));
+  const auto denied = joined(transport.denied, "; ");
   if (!transport.hcas.empty()) {
     return fmt::format("NCCL sees HCAs on some nodes only{}{}{}{}",
                        transport.without_hca.empty() ? "" : ", and none on ",
-                       fmt::join(transport.without_hca, ", "), denied.empty() ? "" : ": ", denied);
+                       joined(transport.without_hca), denied.empty() ? "" : ": ", denied);
   }
   const auto named = setting_of(transport, {"NCCL_IB_HCA"});
   return fmt::format("NCCL sees no HCA{}{}: {}", named.empty() ? "" : "; ", named,
@@ -76,11 +83,11 @@ std::string cause_without_hcas(const Transport& transport) {
 
 std::string cause_without_ib(const Transport& transport) {
   if (is_set(transport, "NCCL_IB_DISABLE")) return setting_of(transport, {"NCCL_IB_DISABLE"});
-  if (!transport.plugins.empty() && wants_plugin(transport)) return *transport.plugins.begin();
+  if (!transport.plugins.empty() && wants_plugin(transport)) return first_of(transport.plugins);
   const auto* net = setting(transport, "NCCL_NET");
   if (net != nullptr && !net->starts_with("IB")) return setting_of(transport, {"NCCL_NET"});
   if (transport.no_hca) return cause_without_hcas(transport);
-  if (!transport.denied.empty()) return fmt::format("{}", fmt::join(transport.denied, "; "));
+  if (!transport.denied.empty()) return joined(transport.denied, "; ");
   return cause_in_interfaces(transport);
 }
 
@@ -92,41 +99,37 @@ std::string cause_without_gdr(const Transport& transport) {
     return fmt::format(
         "GPUDirect RDMA is not available on {}: nvidia_peermem is not loaded and dma-buf is not "
         "usable",
-        fmt::join(transport.without_gdr, ", "));
+        joined(transport.without_gdr));
   }
-  if (!transport.with_gdr.empty()) {
-    const auto* file = setting(transport, "NCCL_TOPO_FILE");
-    return fmt::format(
-        "the HCAs support it, but NCCL considers them too far from the GPUs ({})",
-        file == nullptr ? "NCCL_TOPO_FILE is not set" : fmt::format("NCCL_TOPO_FILE={}", *file));
-  }
-  return {};
+  if (transport.with_gdr.empty()) return {};
+  const auto file = setting_of(transport, {"NCCL_TOPO_FILE"});
+  return fmt::format("the HCAs support it, but NCCL considers them too far from the GPUs ({})",
+                     file.empty() ? "NCCL_TOPO_FILE is not set" : file);
 }
 
 std::string cause_without_peers(const Transport& transport) {
-  auto cause = setting_of(transport, {"NCCL_P2P_DISABLE", "NCCL_P2P_LEVEL"});
-  if (!cause.empty()) return cause;
-  return transport.refused.empty() ? "" : *transport.refused.begin();
+  const auto cause = setting_of(transport, {"NCCL_P2P_DISABLE", "NCCL_P2P_LEVEL"});
+  return cause.empty() ? first_of(transport.refused) : cause;
+}
+
+std::string cause_without_mnnvl(const Transport& transport) {
+  return setting_of(transport, {"NCCL_MNNVL_ENABLE", "NCCL_P2P_DISABLE"});
 }
 
 std::string cause_without_nvls(const Transport& transport) {
-  auto cause = setting_of(transport, {"NCCL_NVLS_ENABLE", "NCCL_ALGO"});
-  if (!cause.empty()) return cause;
-  if (transport.nvls_missing) {
-    return "multicast is not available on the GPUs: they do not support it, or the Fabric Manager "
-           "or IMEX has not set it up";
-  }
-  return {};
+  const auto cause = setting_of(transport, {"NCCL_NVLS_ENABLE", "NCCL_ALGO"});
+  if (!cause.empty() || !transport.nvls_missing) return cause;
+  return "multicast is not available on the GPUs: they do not support it, or the Fabric Manager or "
+         "IMEX has not set it up";
 }
 
 std::string cause_without_sharp(const Transport& transport) {
   if (!is_set(transport, "NCCL_COLLNET_ENABLE")) return "NCCL_COLLNET_ENABLE=1 is not set";
-  if (!transport.plugins.empty()) return *transport.plugins.begin();
-  return setting_of(transport, {"NCCL_ALGO"});
+  return transport.plugins.empty() ? setting_of(transport, {"NCCL_ALGO"})
+                                   : first_of(transport.plugins);
 }
 
 enum class Fit { right, wrong, unclear };
-using FitTest = std::function<Fit(const std::string& name)>;
 
 Fit fit(bool right) { return right ? Fit::right : Fit::wrong; }
 
@@ -146,37 +149,33 @@ Fit fits_peers(const std::string& name) {
   return fit(name.starts_with("P2P") && name != "P2P/indirect");
 }
 
-std::string cause_without_mnnvl(const Transport& transport) {
-  return setting_of(transport, {"NCCL_MNNVL_ENABLE", "NCCL_P2P_DISABLE"});
-}
+Fit fits_mnnvl(const std::string& name) { return fit(name == "P2P/MNNVL"); }
 
 class RequirementJudge {
  public:
   RequirementJudge(const Transport& transport, const std::vector<int>& nodes)
       : transport_(transport), nodes_(nodes) {}
 
-  [[nodiscard]] RequirementResult ib() const { return judge_pairs(false, fits_ib); }
+  [[nodiscard]] RequirementResult ib() const { return pairs(false, fits_ib); }
 
-  [[nodiscard]] RequirementResult gdr() const { return judge_pairs(false, fits_gdr); }
+  [[nodiscard]] RequirementResult gdr() const { return pairs(false, fits_gdr); }
 
-  [[nodiscard]] RequirementResult p2p() const { return judge_pairs(true, fits_peers); }
+  [[nodiscard]] RequirementResult p2p() const { return pairs(true, fits_peers); }
 
-  [[nodiscard]] RequirementResult mnnvl() const {
-    return judge_pairs(false, [](const std::string& name) { return fit(name == "P2P/MNNVL"); });
-  }
+  [[nodiscard]] RequirementResult mnnvl() const { return pairs(false, fits_mnnvl); }
 
   [[nodiscard]] RequirementResult nvls() const {
-    return judge_use("NVLS", "NVLS", transport_.nvls_connected);
+    return use("NVLS", "NVLS", transport_.nvls_connected);
   }
 
   [[nodiscard]] RequirementResult sharp() const {
-    return judge_use("CollNet", "COLLNET",
-                     transport_.collnet_connected || !transport_.in_network.empty());
+    const bool connected = transport_.collnet_connected || !transport_.in_network.empty();
+    return use("CollNet", "COLLNET", connected);
   }
 
   // Peers are connected over NVLink or PCIe; the topology in the log shows which exists.
   [[nodiscard]] RequirementResult nvlink() const {
-    auto result = p2p();
+    auto result = pairs(true, fits_peers);
     if (result.state != State::met || transport_.links.contains("NVL")) return result;
     if (transport_.links.empty()) {
       return {.what = "the GPUs are peers, and NCCL's log does not show over which links"};
@@ -187,26 +186,11 @@ class RequirementJudge {
   }
 
  private:
-  [[nodiscard]] int node_of(int rank) const {
-    const auto index = static_cast<std::size_t>(rank);
-    return index < nodes_.size() ? nodes_[index] : -1;
-  }
-
-  // The number of pairs on one node, or on different ones, that use a selected transport.
-  [[nodiscard]] std::size_t count(
-      bool inside, const std::function<bool(const std::string& name)>& selects) const {
-    std::size_t count = 0;
-    for_each_pair(pairs_using(transport_, selects), [&](int from, int to) {
-      if ((node_of(from) == node_of(to)) == inside) ++count;
-    });
-    return count;
-  }
-
   // Every transport of every pair on one node, or on different ones, must be right.
-  [[nodiscard]] RequirementResult judge_pairs(bool inside, const FitTest& test) const {
+  [[nodiscard]] RequirementResult pairs(bool inside, Fit (*test)(const std::string& name)) const {
     const auto* const where = inside ? "one node" : "different nodes";
     const auto all = count(inside, [](const std::string& /*name*/) { return true; });
-    if (all == 0) return judge_without_pairs(inside, where);
+    if (all == 0) return without_pairs(inside, where);
     const auto wrong =
         count(inside, [&](const std::string& name) { return test(name) == Fit::wrong; });
     const auto not_right =
@@ -223,8 +207,35 @@ class RequirementJudge {
     return {.state = State::missed, .what = std::move(what)};
   }
 
+  // An algorithm in switches, named with this beginning.
+  [[nodiscard]] RequirementResult use(std::string_view what, std::string_view beginning,
+                                      bool connected) const {
+    const bool used = std::ranges::any_of(transport_.algorithms, [&](const auto& function) {
+      return std::ranges::any_of(function.second, [&](const std::string& algorithm) {
+        return algorithm.starts_with(beginning);
+      });
+    });
+    if (connected || used) return {.state = State::met};
+    return {.state = State::missed, .what = fmt::format("NCCL's log shows no {}", what)};
+  }
+
+  [[nodiscard]] int node_of(int rank) const {
+    const auto index = static_cast<std::size_t>(rank);
+    return index < nodes_.size() ? nodes_[index] : -1;
+  }
+
+  // The number of pairs on one node, or on different ones, that use a selected transport.
+  [[nodiscard]] std::size_t count(
+      bool inside, const std::function<bool(const std::string& name)>& selects) const {
+    std::size_t count = 0;
+    for_each_pair(pairs_using(transport_, selects), [&](int from, int to) {
+      if ((node_of(from) == node_of(to)) == inside) ++count;
+    });
+    return count;
+  }
+
   // Without pairs of that kind in the log, the network that NCCL has chosen may decide.
-  [[nodiscard]] RequirementResult judge_without_pairs(bool inside, std::string_view where) const {
+  [[nodiscard]] RequirementResult without_pairs(bool inside, std::string_view where) const {
     bool exists = false;
     for (std::size_t i = 1; i < nodes_.size() && !exists; ++i) {
       exists = inside ? std::ranges::count(nodes_, nodes_[i]) > 1 : nodes_[i] != nodes_[0];
@@ -237,17 +248,6 @@ class RequirementJudge {
       return {.state = State::missed, .what = "NCCL uses the network Socket"};
     }
     return {.what = fmt::format("NCCL's log shows no transport between ranks on {}", where)};
-  }
-
-  [[nodiscard]] RequirementResult judge_use(std::string_view what, std::string_view beginning,
-                                            bool connected) const {
-    const bool used = std::ranges::any_of(transport_.algorithms, [&](const auto& function) {
-      return std::ranges::any_of(function.second, [&](const std::string& algorithm) {
-        return algorithm.starts_with(beginning);
-      });
-    });
-    if (connected || used) return {.state = State::met};
-    return {.state = State::missed, .what = fmt::format("NCCL's log shows no {}", what)};
   }
 
   const Transport& transport_;

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <map>
+#include <utility>
 
 #include "lib/base/text.hpp"
 
@@ -86,37 +87,23 @@ std::string transport_name(std::string_view via) {
   return known ? fmt::format("P2P/{}", kind) : "P2P";
 }
 
-void add_pairs(Transport& transport, std::string_view from_ranks, std::string_view to_ranks,
-               const std::string& name) {
-  const auto from = parse_ranks(from_ranks);
-  const auto to = parse_ranks(to_ranks);
-  if (name.empty() || (from.size() > 1 && to.size() > 1)) return;
+// "Channel 00/0 : 0[0] -> 8[0] [send] via NET/IB/0/GDRDMA"; the words in brackets may be missing.
+// In a shortened log "Pairs 0-4,6 -> 5 via SHM", where one side is a single rank. `name` shortens
+// the text after "via".
+template <class Name>
+void parse_pairs(std::string_view text, std::string_view mark, Name name, Transport& transport) {
+  LineReader reader(text);
+  if (!reader.skip_past(mark)) return;
+  const auto from = parse_ranks(reader.until("[ "));
+  if (!reader.skip_past(" -> ")) return;
+  const auto to = parse_ranks(reader.until("[ "));
+  if (!reader.skip_past(" via ") || (from.size() > 1 && to.size() > 1)) return;
+  const auto via = name(trim(reader.rest()));
   for (const auto one : from) {
     for (const auto other : to) {
-      add_pair(transport, static_cast<int>(one), static_cast<int>(other), name);
+      if (!via.empty()) add_pair(transport, static_cast<int>(one), static_cast<int>(other), via);
     }
   }
-}
-
-// "Channel 00/0 : 0[0] -> 8[0] [send] via NET/IB/0/GDRDMA"; the words in brackets may be missing.
-void parse_channel(std::string_view text, Transport& transport) {
-  LineReader reader(text);
-  if (!reader.skip_past(" : ")) return;
-  const auto from = reader.until("[ ");
-  if (!reader.skip_past(" -> ")) return;
-  const auto to = reader.until("[ ");
-  if (!reader.skip_past(" via ")) return;
-  add_pairs(transport, from, to, transport_name(trim(reader.rest())));
-}
-
-// "Pairs 0-4,6 -> 5 via SHM", of a shortened log. One side is a single rank.
-void parse_pairs(std::string_view text, Transport& transport) {
-  LineReader reader(text);
-  if (!reader.skip("Pairs ")) return;
-  const auto from = reader.until(" ");
-  if (!reader.skip(" -> ")) return;
-  const auto to = reader.until(" ");
-  if (reader.skip(" via ")) add_pairs(transport, from, to, printable(reader.rest(), 80));
 }
 
 // "CollNet 00/0 : 3 [send] via COLLNET/SHARP/0/GDRDMA"
@@ -217,30 +204,29 @@ void parse_topology(std::string_view text, Transport& transport) {
 }
 
 void parse_text(std::string_view text, Transport& transport) {
-  if (text.starts_with(kAccessLine)) {
-    return keep(transport.denied, text.substr(kAccessLine.size()));
-  }
+  LineReader reader(text);
+  if (reader.skip(kAccessLine)) return keep(transport.denied, reader.rest());
   if (text.starts_with("NCCL_")) return parse_setting(text, transport);
-  if (text.starts_with("Channel ")) return parse_channel(text, transport);
-  if (text.starts_with("Pairs ")) return parse_pairs(text, transport);
+  if (text.starts_with("Channel ")) return parse_pairs(text, " : ", transport_name, transport);
+  if (text.starts_with("Pairs ")) {
+    return parse_pairs(
+        text, "Pairs ", [](auto via) { return printable(via, 80); }, transport);
+  }
   if (text.starts_with("CollNet ")) return parse_collnet(text, transport);
   if (text.starts_with("+ ")) return parse_topology(text, transport);
   if (text.starts_with("NET/")) parse_network(text, transport);
   parse_algorithm(text, transport);
-  constexpr std::string_view kUsing = "Using network ";
-  if (text.starts_with(kUsing)) keep(transport.networks, text.substr(kUsing.size()));
+  if (reader.skip("Using network ")) keep(transport.networks, reader.rest());
   if (is_plugin_failure(text)) keep(transport.plugins, text);
   if (contains_any(text, {"Could not enable P2P between", "P2P is disabled between"})) {
     keep(transport.refused, text);
   }
-  if (contains_any(text, {"Connected CollNet", "Connected Collnet"})) {
-    transport.collnet_connected = true;
-  }
+  transport.collnet_connected |= contains_any(text, {"Connected CollNet", "Connected Collnet"});
   // NCCL 2.18 to 2.23 connects no tree inside one node.
   const bool has_heads = text.starts_with("NVLS comm ") && contains_any(text, {" nHeads "}) &&
                          !contains_any(text, {" nHeads 0"});
-  if (has_heads || text.starts_with("Connected NVLS tree")) transport.nvls_connected = true;
-  if (text.starts_with("NVLS multicast support is not available")) transport.nvls_missing = true;
+  transport.nvls_connected |= has_heads || text.starts_with("Connected NVLS tree");
+  transport.nvls_missing |= text.starts_with("NVLS multicast support is not available");
 }
 
 struct LogLine {
@@ -251,10 +237,10 @@ struct LogLine {
 
 // "gpu-0007:12345:12399 [3] ", perhaps after the time: "[2026-02-03 04:05:06] ".
 std::string_view host_in(std::string_view prefix) {
-  const auto time = prefix.starts_with('[') ? prefix.find("] ") : std::string_view::npos;
-  if (time != std::string_view::npos) prefix.remove_prefix(time + 2);
-  const auto colon = prefix.find(':');
-  return colon == std::string_view::npos ? std::string_view{} : prefix.substr(0, colon);
+  LineReader reader(prefix);
+  if (prefix.starts_with('[')) reader.skip_past("] ");
+  const auto host = reader.until(":");
+  return reader.rest().empty() ? std::string_view{} : host;
 }
 
 // Splits off the prefix. In a shortened log only warnings and hosts have one.
@@ -350,17 +336,17 @@ std::string shorten_log(std::string_view log) {
     const auto line = parse_line(raw);
     Transport one;
     add_line(line, one);
-    for (const auto& [name, pairs] : one.pairs) {
+    for (const auto& [name, pairs] : std::exchange(one.pairs, {})) {
       for_each_pair(pairs,
                     [&all, &name = name](int from, int to) { add_pair(all, from, to, name); });
     }
-    one.pairs.clear();
     if (one.empty()) continue;
     auto text = printable(line.text, 300);
     // Each channel has the same lines.
     const auto colon = text.find(" : ");
-    if (text.starts_with("CollNet ") && colon != std::string::npos)
+    if (text.starts_with("CollNet ") && colon != std::string::npos) {
       text.replace(8, colon - 8, "00");
+    }
     if (line.warns) text = fmt::format("NCCL WARN {}", text);
     for (const auto& host : one.without_hca) text = fmt::format("{}: NCCL INFO {}", host, text);
     if (seen.insert(text).second) lines += fmt::format("{}\n", text);

@@ -69,12 +69,16 @@ TEST(RequirementsTest, AreMetByWhatTheyName) {
   EXPECT_EQ(only({.in_network = {"COLLNET/SHARP"}}, Requirement::sharp).state, State::met);
 }
 
+constexpr const char* kSocket = "2 of 2 pairs of ranks on different nodes use NET/Socket";
+constexpr const char* kShared = "1 of 1 pairs of ranks on one node use SHM";
+constexpr const char* kWithoutGdr = "2 of 2 pairs of ranks on different nodes use NET/IB";
+
 struct CauseCase {
   std::string name;
   Transport transport;
-  Requirement requirement;
-  std::string what;
   std::string cause;
+  Requirement requirement = Requirement::ib;
+  std::string what = kSocket;
 };
 
 class RequirementsCauseTest : public ::testing::TestWithParam<CauseCase> {};
@@ -87,99 +91,92 @@ TEST_P(RequirementsCauseTest, IsReported) {
                                                                      .cause = now.cause}));
 }
 
-constexpr const char* kSocket = "2 of 2 pairs of ranks on different nodes use NET/Socket";
-constexpr const char* kShared = "1 of 1 pairs of ranks on one node use SHM";
-constexpr const char* kWithoutGdr = "2 of 2 pairs of ranks on different nodes use NET/IB";
+CauseCase over_socket(std::string name, Transport transport, std::string cause,
+                      std::string_view interfaces = "") {
+  return {.name = std::move(name),
+          .transport = across("NET/Socket", std::move(transport)),
+          .cause = std::move(cause),
+          .what = fmt::format("{}{}", kSocket, interfaces)};
+}
 
 INSTANTIATE_TEST_SUITE_P(
-    Causes, RequirementsCauseTest,
+    Socket, RequirementsCauseTest,
     ::testing::Values(
-        CauseCase{"NoHca", across("NET/Socket", {.no_hca = true}), Requirement::ib, kSocket,
-                  "NCCL sees no HCA: in a container, /dev/infiniband and the limit on locked "
-                  "memory must be given to it"},
-        CauseCase{"WrongHcaNamed",
-                  across("NET/Socket", {.settings = {{"NCCL_IB_HCA", "mlx4_0"}}, .no_hca = true}),
-                  Requirement::ib, kSocket,
-                  "NCCL sees no HCA; NCCL_IB_HCA=mlx4_0 is set: in a container, /dev/infiniband "
-                  "and the limit on locked memory must be given to it"},
-        CauseCase{"AccessDenied",
-                  across("NET/Socket", {.denied = {"no lock", "no provider"}, .no_hca = true}),
-                  Requirement::ib, kSocket, "NCCL sees no HCA: no lock; no provider"},
-        CauseCase{"LockedMemory", across("NET/Socket", {.denied = {"no lock"}}), Requirement::ib,
-                  kSocket, "no lock"},
-        CauseCase{"Disabled", across("NET/Socket", {.settings = {{"NCCL_IB_DISABLE", "1"}}}),
-                  Requirement::ib, kSocket, "NCCL_IB_DISABLE=1 is set"},
+        over_socket("NoHca", {.no_hca = true},
+                    "NCCL sees no HCA: in a container, /dev/infiniband and the limit on locked "
+                    "memory must be given to it"),
+        over_socket("WrongHcaNamed", {.settings = {{"NCCL_IB_HCA", "mlx4_0"}}, .no_hca = true},
+                    "NCCL sees no HCA; NCCL_IB_HCA=mlx4_0 is set: in a container, /dev/infiniband "
+                    "and the limit on locked memory must be given to it"),
+        over_socket("AccessDenied", {.denied = {"no lock", "no provider"}, .no_hca = true},
+                    "NCCL sees no HCA: no lock; no provider"),
+        over_socket("LockedMemory", {.denied = {"no lock"}}, "no lock"),
+        over_socket("Disabled", {.settings = {{"NCCL_IB_DISABLE", "1"}}},
+                    "NCCL_IB_DISABLE=1 is set"),
+        over_socket("PluginMissing",
+                    {.settings = {{"NCCL_NET_PLUGIN", "ucx"}},
+                     .plugins = {"NET/Plugin: Could not find: libnccl-net-ucx.so"},
+                     .no_hca = true},
+                    "NET/Plugin: Could not find: libnccl-net-ucx.so"),
+        over_socket("NamedNetworkMissing",
+                    {.settings = {{"NCCL_NET", "UCX"}},
+                     .plugins = {"Failed to initialize NET plugin UCX"}},
+                    "Failed to initialize NET plugin UCX"),
+        over_socket("AnUnrequestedPlugin",
+                    {.settings = {{"NCCL_NET_PLUGIN", "none"}},
+                     .plugins = {"NET/Plugin: Could not find: x.so"}},
+                    ""),
+        over_socket("InnerInterface", {.interfaces = {"docker0:172.17.0.1<0>", "eth0:10.0.0.4<0>"}},
+                    "NCCL uses docker0 between nodes, which does not lead to other nodes: set "
+                    "NCCL_SOCKET_IFNAME to the right one",
+                    " (docker0, eth0)"),
+        over_socket("WrongInterfaceNamed",
+                    {.interfaces = {"lo:127.0.0.1<0>"}, .settings = {{"NCCL_SOCKET_IFNAME", "lo"}}},
+                    "NCCL uses lo between nodes, which does not lead to other nodes: "
+                    "NCCL_SOCKET_IFNAME=lo is set",
+                    " (lo)"),
+        over_socket(
+            "HcasOnSomeNodes",
+            {.hcas = {"mlx5_ib0:1/IB"}, .without_hca = {"gpu-0003", "gpu-0007"}, .no_hca = true},
+            "NCCL sees HCAs on some nodes only, and none on gpu-0003, gpu-0007"),
+        over_socket("AccessDeniedOnSomeNodes",
+                    {.hcas = {"mlx5_ib0:1/IB"},
+                     .without_hca = {"gpu-0003"},
+                     .denied = {"no provider"},
+                     .no_hca = true},
+                    "NCCL sees HCAs on some nodes only, and none on gpu-0003: no provider"),
+        over_socket("NothingKnown", {}, "")),
+    [](const auto& param) { return param.param.name; });
+
+INSTANTIATE_TEST_SUITE_P(
+    Others, RequirementsCauseTest,
+    ::testing::Values(
         CauseCase{"SocketWanted", across("NET/Socket", {.settings = {{"NCCL_NET", "Socket"}}}),
-                  Requirement::gdr, kSocket, "NCCL_NET=Socket is set"},
-        CauseCase{
-            "PluginMissing",
-            across("NET/Socket", {.settings = {{"NCCL_NET_PLUGIN", "ucx"}},
-                                  .plugins = {"NET/Plugin: Could not find: libnccl-net-ucx.so"},
-                                  .no_hca = true}),
-            Requirement::ib, kSocket, "NET/Plugin: Could not find: libnccl-net-ucx.so"},
-        CauseCase{"NamedNetworkMissing",
-                  across("NET/Socket", {.settings = {{"NCCL_NET", "UCX"}},
-                                        .plugins = {"Failed to initialize NET plugin UCX"}}),
-                  Requirement::ib, kSocket, "Failed to initialize NET plugin UCX"},
-        CauseCase{"AnUnrequestedPlugin",
-                  across("NET/Socket", {.settings = {{"NCCL_NET_PLUGIN", "none"}},
-                                        .plugins = {"NET/Plugin: Could not find: x.so"}}),
-                  Requirement::ib, kSocket, ""},
-        CauseCase{
-            "InnerInterface",
-            across("NET/Socket", {.interfaces = {"docker0:172.17.0.1<0>", "eth0:10.0.0.4<0>"}}),
-            Requirement::ib,
-            "2 of 2 pairs of ranks on different nodes use NET/Socket (docker0, eth0)",
-            "NCCL uses docker0 between nodes, which does not lead to other nodes: set "
-            "NCCL_SOCKET_IFNAME to the right one"},
-        CauseCase{"WrongInterfaceNamed",
-                  across("NET/Socket", {.interfaces = {"lo:127.0.0.1<0>"},
-                                        .settings = {{"NCCL_SOCKET_IFNAME", "lo"}}}),
-                  Requirement::ib, "2 of 2 pairs of ranks on different nodes use NET/Socket (lo)",
-                  "NCCL uses lo between nodes, which does not lead to other nodes: "
-                  "NCCL_SOCKET_IFNAME=lo is set"},
-        CauseCase{"HcasOnSomeNodes",
-                  across("NET/Socket", {.hcas = {"mlx5_ib0:1/IB"},
-                                        .without_hca = {"gpu-0003", "gpu-0007"},
-                                        .no_hca = true}),
-                  Requirement::ib, kSocket,
-                  "NCCL sees HCAs on some nodes only, and none on gpu-0003, gpu-0007"},
-        CauseCase{"AccessDeniedOnSomeNodes",
-                  across("NET/Socket", {.hcas = {"mlx5_ib0:1/IB"},
-                                        .without_hca = {"gpu-0003"},
-                                        .denied = {"no provider"},
-                                        .no_hca = true}),
-                  Requirement::ib, kSocket,
-                  "NCCL sees HCAs on some nodes only, and none on gpu-0003: no provider"},
-        CauseCase{"NothingKnown", across("NET/Socket"), Requirement::ib, kSocket, ""},
-        CauseCase{"NoPeermem", across("NET/IB", {.without_gdr = {"mlx5_ib0"}}), Requirement::gdr,
-                  kWithoutGdr,
+                  "NCCL_NET=Socket is set", Requirement::gdr},
+        CauseCase{"NoPeermem", across("NET/IB", {.without_gdr = {"mlx5_ib0"}}),
                   "GPUDirect RDMA is not available on mlx5_ib0: nvidia_peermem is not loaded and "
-                  "dma-buf is not usable"},
+                  "dma-buf is not usable",
+                  Requirement::gdr, kWithoutGdr},
         CauseCase{"GdrLevel", across("NET/IB", {.settings = {{"NCCL_NET_GDR_LEVEL", "LOC"}}}),
-                  Requirement::gdr, kWithoutGdr, "NCCL_NET_GDR_LEVEL=LOC is set"},
-        CauseCase{"TooFar", across("NET/IB", {.with_gdr = {"mlx5_ib0"}}), Requirement::gdr,
-                  kWithoutGdr,
+                  "NCCL_NET_GDR_LEVEL=LOC is set", Requirement::gdr, kWithoutGdr},
+        CauseCase{"TooFar", across("NET/IB", {.with_gdr = {"mlx5_ib0"}}),
                   "the HCAs support it, but NCCL considers them too far from the GPUs "
-                  "(NCCL_TOPO_FILE is not set)"},
+                  "(NCCL_TOPO_FILE is not set)",
+                  Requirement::gdr, kWithoutGdr},
         CauseCase{"SharedMemory", within("SHM", {.settings = {{"NCCL_P2P_DISABLE", "1"}}}),
-                  Requirement::nvlink, kShared, "NCCL_P2P_DISABLE=1 is set"},
+                  "NCCL_P2P_DISABLE=1 is set", Requirement::nvlink, kShared},
         CauseCase{"RefusedPeers",
                   within("SHM", {.refused = {"Could not enable P2P between dev 0 and 1"}}),
-                  Requirement::p2p, kShared, "Could not enable P2P between dev 0 and 1"},
-        CauseCase{"PeersOverPcie", within("P2P/CUMEM", {.links = {"PCI"}}), Requirement::nvlink,
-                  "the GPUs are peers over PCIe", "NCCL finds no NVLink in the topology"},
-        CauseCase{"NoMulticast",
-                  {.nvls_missing = true},
-                  Requirement::nvls,
-                  "NCCL's log shows no NVLS",
+                  "Could not enable P2P between dev 0 and 1", Requirement::p2p, kShared},
+        CauseCase{"PeersOverPcie", within("P2P/CUMEM", {.links = {"PCI"}}),
+                  "NCCL finds no NVLink in the topology", Requirement::nvlink,
+                  "the GPUs are peers over PCIe"},
+        CauseCase{"NoMulticast", Transport{.nvls_missing = true},
                   "multicast is not available on the GPUs: they do not support it, or the Fabric "
-                  "Manager or IMEX has not set it up"},
-        CauseCase{"NoCollnet",
-                  {.networks = {"IB"}},
-                  Requirement::sharp,
-                  "NCCL's log shows no CollNet",
-                  "NCCL_COLLNET_ENABLE=1 is not set"}),
+                  "Manager or IMEX has not set it up",
+                  Requirement::nvls, "NCCL's log shows no NVLS"},
+        CauseCase{"NoCollnet", Transport{.networks = {"IB"}}, "NCCL_COLLNET_ENABLE=1 is not set",
+                  Requirement::sharp, "NCCL's log shows no CollNet"}),
     [](const auto& param) { return param.param.name; });
 
 TEST(RequirementsTest, AreUnknownWithoutALog) {
@@ -215,10 +212,7 @@ TEST(RequirementsTest, DoNotApplyWithoutSuchPairs) {
 std::vector<RequirementResult> results_of_run(const std::string& scenario,
                                               const std::vector<Requirement>& requirements) {
   const auto logs = run_ranks({.ranks = 4, .scenario = scenario, .gpus = 2}, [](Backend& backend) {
-    const Operation operation{.bytes = 1024};
-    const auto reserved = backend.reserve(operation);
-    const auto verified = verify_once(backend, operation);
-    return reserved && verified ? shorten_log(backend.log()) : "failed";
+    return verify_once(backend, {.bytes = 1024}) ? shorten_log(backend.log()) : "failed";
   });
   Transport all;
   for (const auto& log : logs) add_log(all, log);
