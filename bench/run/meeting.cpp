@@ -14,7 +14,7 @@
 #include <system_error>
 #include <utility>
 
-#include "bench/backends/nccl/ras.hpp"
+#include "bench/backends/nccl/log.hpp"
 #include "bench/run/rank_backend.hpp"
 #include "bench/sockets/greeting.hpp"
 #include "lib/base/root.hpp"

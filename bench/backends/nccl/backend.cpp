@@ -14,7 +14,6 @@
 #include "bench/backends/nccl/library.hpp"
 #include "bench/backends/nccl/log.hpp"
 #include "bench/backends/nccl/nccl.hpp"
-#include "bench/backends/nccl/ras.hpp"
 #include "bench/backends/nccl/stream_timing.hpp"
 #include "bench/collectives/definition.hpp"
 #include "lib/base/quantity.hpp"

@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <strings.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -13,9 +14,11 @@
 #include <cstdio>
 #include <cstdlib>
 #include <mutex>
-#include <string_view>
+#include <optional>
+#include <span>
 #include <utility>
 
+#include "bench/sockets/sockets.hpp"
 #include "lib/base/text.hpp"
 
 namespace muster::bench {
@@ -50,6 +53,31 @@ std::string contents_of(const Descriptor& from, std::size_t most) {
   return text;
 }
 
+constexpr const char* kRasAddress = "NCCL_RAS_ADDR";
+
+// Not a host name: a name server may take long to answer.
+std::optional<Endpoint> numeric_endpoint(std::string_view text) {
+  auto where = parse_endpoint(text);
+  if (!where) return std::nullopt;
+  if (where->host == "localhost") where->host = "127.0.0.1";
+  const bool numeric =
+      where->host.find_first_not_of("0123456789abcdefABCDEF.:") == std::string::npos;
+  return numeric ? std::optional(*where) : std::nullopt;
+}
+
+// All bytes until the other side closes the connection, or those that came by `until`.
+std::string read_all(int socket, Clock::time_point until) {
+  constexpr std::size_t kMax = 1UL << 20;
+  std::string text;
+  char byte = 0;
+  while (text.size() < kMax &&
+         transfer({}, {.socket = socket, .bytes = std::as_writable_bytes(std::span(&byte, 1))},
+                  &until)) {
+    text.push_back(byte);
+  }
+  return text;
+}
+
 }  // namespace
 
 std::string variable(const char* name) {
@@ -75,18 +103,17 @@ void keep_nccl_log() {
 
 std::string nccl_log_remark() {
   if (kept().requested.empty()) return {};
+  const auto level = printable(kept().requested, 40);
   if (!kept().file.is_open()) {
     return fmt::format(
         "NCCL_DEBUG={} and NCCL_DEBUG_FILE are set: NCCL's log goes to that file, so the transport "
-        "is "
-        "unknown",
-        printable(kept().requested, 40));
+        "is unknown",
+        level);
   }
   return fmt::format(
       "NCCL_DEBUG={} is set: NCCL's log is kept to find the transport, and printed to standard "
-      "error "
-      "at the end (unless NCCL_DEBUG_FILE is set)",
-      printable(kept().requested, 40));
+      "error at the end (unless NCCL_DEBUG_FILE is set)",
+      level);
 }
 
 void replay_nccl_log() {
@@ -154,6 +181,43 @@ void restore_standard_output() {
   (void)std::fflush(stdout);
   (void)::dup2(before, STDOUT_FILENO);
   (void)::close(before);
+}
+
+void choose_ras_address() {
+  if (!variable(kRasAddress).empty()) return;
+  const auto listener = listen_on({.host = "127.0.0.1", .port = 0});
+  const auto port = listener ? port_of(*listener) : Result<std::uint16_t>(0);
+  if (!port || *port == 0) return;
+  set_variable(kRasAddress, fmt::format("127.0.0.1:{}", *port));
+}
+
+std::string ask_ras(Clock::duration limit) {
+  // The service waits one second for processes that do not answer it.
+  constexpr std::string_view kQuestion = "CLIENT PROTOCOL 2\nTIMEOUT 1\nSTATUS\n";
+  const auto until = Clock::now() + limit;
+  const auto where = numeric_endpoint(variable(kRasAddress));
+  if (!where) return {};
+  const auto socket = connect_once(*where, until, limit);
+  if (!socket) return {};
+  const auto question = std::as_bytes(std::span(kQuestion));
+  if (!transfer({.socket = socket->get(), .bytes = question}, {}, &until)) return {};
+  const auto answer = read_all(socket->get(), until);
+  return answer.starts_with("SERVER PROTOCOL ") ? trouble_in_ras_answer(answer) : "";
+}
+
+std::string trouble_in_ras_answer(std::string_view answer) {
+  constexpr std::size_t kMax = 12;
+  std::vector<std::string> sentences;
+  bool reached = false;
+  for (const auto line : split_lines(answer)) {
+    if (line == "Errors" || line == "Warnings") reached = true;
+    if (!reached || !line.starts_with(' ')) continue;  // headings are not indented
+    sentences.push_back(printable(trim(line)));
+  }
+  const auto more = sentences.size() - std::min(sentences.size(), kMax);
+  sentences.resize(sentences.size() - more);
+  if (more > 0) sentences.push_back(fmt::format("and {} more lines", more));
+  return fmt::format("{}", fmt::join(sentences, "; "));
 }
 
 }  // namespace muster::bench

@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// NCCL's log, kept in memory. NCCL reads its log settings once, before its first call. It logs
+// The reports of NCCL: its log, its test of the paths between GPUs, and its RAS service.
+//
+// The log is kept in memory. NCCL reads its log settings once, before its first call. It logs
 // transports while a communicator starts and on first use. The algorithm of each operation (TUNING)
 // is logged only in a separate untimed pass, so that timed operations log nothing.
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
+#include "lib/base/clock.hpp"
 #include "lib/base/descriptor.hpp"
 
 namespace muster::bench {
@@ -57,5 +61,19 @@ class DiagnosisReader {
 
 // Lets a thread report that NCCL hangs during the diagnosis. Thread-safe.
 void restore_standard_output();
+
+// The RAS service (2.24 and later) is a thread in each process that knows which processes are gone
+// and which ranks are behind, and that answers while an operation hangs.
+
+// Sets the address of this process' service to a free port, unless the user has set one: at the
+// default port another job on this node may answer. Call this before NCCL starts.
+void choose_ras_address();
+
+// The errors and warnings of the service on one line; empty if it reports none or does not answer
+// within the limit.
+[[nodiscard]] std::string ask_ras(Clock::duration limit);
+
+// The sentences below "Errors" and "Warnings" in the service's answer.
+[[nodiscard]] std::string trouble_in_ras_answer(std::string_view answer);
 
 }  // namespace muster::bench
