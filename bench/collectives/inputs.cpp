@@ -37,48 +37,29 @@ bool is_negative(std::uint64_t random) { return (random >> 60U & 1U) != 0; }
 
 int bits_in(std::uint64_t number) { return static_cast<int>(std::bit_width(number)); }
 
-// For operations that only move data: any bits except NaN and those that mean "not written".
-class Moved final : public Inputs {
+// Any bits except NaN, for operations that only move data and for min and max.
+class AnyBits final : public Inputs {
  public:
-  explicit Moved(Type type) : format_(format_of(type)) {}
-
-  [[nodiscard]] std::uint64_t period() const override { return kPeriod; }
-
-  [[nodiscard]] std::uint64_t input(std::uint64_t element, std::uint64_t rank) const override {
-    const auto random = random_at(element, rank);
-    if (format_.is_floating()) {
-      const auto exponent = between(random, format_.least_exponent, format_.most_exponent - 1);
-      return floating(format_, mixed(random), exponent, is_negative(random));
-    }
-    const auto bits = random & format_.mask();
-    return bits == format_.mask() ? bits - 1 : bits;
-  }
-
-  [[nodiscard]] BitRange result(std::uint64_t /*element*/) const override { return {}; }
-
- private:
-  NumberFormat format_;
-};
-
-// For min and max. In every other element all ranks share the upper bits: otherwise the extremes of
-// many ranks would be close to the limits of the type.
-class Extremes final : public Inputs {
- public:
-  Extremes(Type type, bool smallest, std::uint64_t ranks)
-      : type_(type), format_(format_of(type)), smallest_(smallest), ranks_(ranks) {}
-
-  [[nodiscard]] std::uint64_t period() const override { return kPeriod; }
+  AnyBits(const Operation& operation, std::uint64_t ranks)
+      : Inputs(kPeriod),
+        type_(operation.type),
+        format_(format_of(operation.type)),
+        moved_(!reduces(operation.collective)),
+        smallest_(operation.reduction == Reduction::min),
+        ranks_(ranks) {}
 
   [[nodiscard]] std::uint64_t input(std::uint64_t element, std::uint64_t rank) const override {
     const auto own = random_at(element, rank);
-    const auto upper = element % 2 == 0 ? random_at(element, kAll) : own;
+    // To reduce, all ranks share the upper bits of every other element: otherwise the extremes of
+    // many ranks would be close to the limits of the type.
+    const auto upper = moved_ || element % 2 != 0 ? own : random_at(element, kAll);
     if (format_.is_floating()) {
       const auto exponent = between(upper, format_.least_exponent, format_.most_exponent - 1);
       return floating(format_, mixed(own), exponent, is_negative(upper));
     }
     const auto lower_half = format_.mask() >> format_.bits / 2;
-    const auto bits = (mixed(upper) & ~lower_half) | (mixed(own) & lower_half);
-    return bits & format_.mask();
+    const auto bits = ((mixed(upper) & ~lower_half) | (mixed(own) & lower_half)) & format_.mask();
+    return moved_ && bits == format_.mask() ? bits - 1 : bits;  // all ones: not written
   }
 
   [[nodiscard]] BitRange result(std::uint64_t element) const override {
@@ -100,6 +81,7 @@ class Extremes final : public Inputs {
 
   Type type_;
   NumberFormat format_;
+  bool moved_;
   bool smallest_;
   std::uint64_t ranks_;
 };
@@ -133,8 +115,10 @@ constexpr std::uint64_t kMaxContributors = 256;
 // Integers whose sum or product does not overflow.
 class Integers final : public Inputs {
  public:
+  // The period is long enough for each rank to contribute to some element.
   Integers(Type type, Reduction reduction, std::uint64_t ranks)
-      : format_(format_of(type)),
+      : Inputs(std::max(kPeriod, ranks | 1U)),
+        format_(format_of(type)),
         reduction_(reduction),
         ranks_(ranks),
         contributors_(ranks, most_contributors(format_, reduction)) {
@@ -146,9 +130,6 @@ class Integers final : public Inputs {
           std::pow(static_cast<double>(most), 1 / static_cast<double>(count)) * 0.999);
     }
   }
-
-  // Long enough for each rank to contribute to some element.
-  [[nodiscard]] std::uint64_t period() const override { return std::max(kPeriod, ranks_ | 1U); }
 
   [[nodiscard]] std::uint64_t input(std::uint64_t element, std::uint64_t rank) const override {
     return static_cast<std::uint64_t>(number(element, rank)) & format_.mask();
@@ -197,16 +178,13 @@ class Integers final : public Inputs {
 class Floating final : public Inputs {
  public:
   Floating(Type type, Reduction reduction, std::uint64_t ranks)
-      : type_(type),
+      : Inputs(std::max(kPeriod, (3 * ranks) | 1U)),
+        type_(type),
         format_(format_of(type)),
         reduction_(reduction),
         ranks_(ranks),
         whole_(ranks, most_whole()),
         rounded_(ranks, most_rounded()) {}
-
-  [[nodiscard]] std::uint64_t period() const override {
-    return std::max(kPeriod, (3 * ranks_) | 1U);
-  }
 
   [[nodiscard]] std::uint64_t input(std::uint64_t element, std::uint64_t rank) const override {
     const auto place = element / 3;
@@ -336,9 +314,9 @@ class Floating final : public Inputs {
 std::unique_ptr<Inputs> inputs_of(const Operation& operation, std::uint64_t ranks) {
   const auto type = operation.type;
   const auto reduction = operation.reduction;
-  if (!reduces(operation.collective)) return std::make_unique<Moved>(type);
-  if (reduction == Reduction::min || reduction == Reduction::max) {
-    return std::make_unique<Extremes>(type, reduction == Reduction::min, ranks);
+  if (!reduces(operation.collective) || reduction == Reduction::min ||
+      reduction == Reduction::max) {
+    return std::make_unique<AnyBits>(operation, ranks);
   }
   if (format_of(type).is_floating()) return std::make_unique<Floating>(type, reduction, ranks);
   return std::make_unique<Integers>(type, reduction, ranks);

@@ -24,17 +24,22 @@ struct BitRange {
 // of their type, and repeat after a period.
 class Inputs {
  public:
-  Inputs() = default;
+  explicit Inputs(std::uint64_t period) : period_(period) {}
+
   Inputs(const Inputs&) = delete;
   Inputs& operator=(const Inputs&) = delete;
   virtual ~Inputs() = default;
 
   // Odd, since libraries split messages at powers of two, where a period should not end.
-  [[nodiscard]] virtual std::uint64_t period() const = 0;
+  [[nodiscard]] std::uint64_t period() const { return period_; }
+
   // Raw bits. `element` is below the period.
   [[nodiscard]] virtual std::uint64_t input(std::uint64_t element, std::uint64_t rank) const = 0;
   // The result of reducing all ranks' inputs; only for operations that reduce.
   [[nodiscard]] virtual BitRange result(std::uint64_t element) const = 0;
+
+ private:
+  std::uint64_t period_;
 };
 
 [[nodiscard]] std::unique_ptr<Inputs> inputs_of(const Operation& operation, std::uint64_t ranks);
