@@ -59,24 +59,25 @@ struct Samples {
   MUSTER_REQUIRED(std::vector<double>, cpu_seconds, "the thread's CPU time in each iteration") = {};
 };
 
-// The CPU time of the calling thread: the time that it ran, without waiting.
-[[nodiscard]] inline double thread_cpu_seconds() {
-  timespec now{};
-  (void)::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-  return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) * 1e-9;
-}
-
-// Reading this clock is a system call, so it is read only if requested.
+// The CPU time of the calling thread: the time that it ran, without waiting. Reading this clock is
+// a system call, so it is read only if requested.
 class CpuTimer {
  public:
   explicit CpuTimer(bool runs) : runs_(runs) {}
 
-  void start() { begin_ = runs_ ? thread_cpu_seconds() : 0; }
+  void start() { begin_ = now(); }
 
   // Since the last start(); 0 if it does not run.
-  [[nodiscard]] double seconds() const { return runs_ ? thread_cpu_seconds() - begin_ : 0; }
+  [[nodiscard]] double seconds() const { return now() - begin_; }
 
  private:
+  [[nodiscard]] double now() const {
+    if (!runs_) return 0;
+    timespec time{};
+    (void)::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+    return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_nsec) * 1e-9;
+  }
+
   bool runs_;
   double begin_ = 0;
 };

@@ -30,10 +30,6 @@ bool in_one_buffer(const Operation& operation) {
 
 }  // namespace
 
-void HostMemory::Free::operator()(std::byte* memory) const {
-  std::free(memory);  // NOLINT(cppcoreguidelines-no-malloc): of aligned_alloc()
-}
-
 Result<HostMemory::Area> HostMemory::allocate(std::uint64_t bytes, std::size_t page) {
   const auto size = (std::max<std::uint64_t>(bytes, 1) + page - 1) / page * page;
   Area area;
@@ -112,17 +108,6 @@ std::vector<Wrong> HostMemory::verify(const Operation& operation, const Buffers&
   verify_host(buffers.receive, size_of(operation.type), buffers.expected, wrong);
   if (wrong.elements == 0) return {};
   return {wrong};
-}
-
-HostJob job_of(const Operation& operation, const HostMemory::Buffers& buffers) {
-  const auto width = size_of(operation.type);
-  const auto& shape = buffers.shape;
-  return {.operation = operation,
-          .width = width,
-          .part = shape.count * width,
-          .send = {buffers.send, shape.send * width},
-          .receive = {buffers.receive, shape.receive * width},
-          .combine = combine_of(operation.type, operation.reduction)};
 }
 
 std::optional<std::uint64_t> host_memory_available() {

@@ -9,6 +9,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
 #include <memory>
 #include <optional>
 #include <string_view>
@@ -16,7 +17,6 @@
 #include <vector>
 
 #include "bench/backends/backend.hpp"
-#include "bench/collectives/host_algorithms.hpp"
 #include "lib/base/result.hpp"
 
 namespace muster::bench {
@@ -49,7 +49,7 @@ class HostMemory {
 
  private:
   struct Free {
-    void operator()(std::byte* memory) const;
+    void operator()(std::byte* memory) const { std::free(memory); }
   };
 
   struct Area {
@@ -70,72 +70,12 @@ class HostMemory {
   Pair short_, long_;
 };
 
-[[nodiscard]] HostJob job_of(const Operation& operation, const HostMemory::Buffers& buffers);
-
 // The memory available on this machine without swapping, in bytes. Call this before any rank
 // reserves its buffers.
 [[nodiscard]] std::optional<std::uint64_t> host_memory_available();
 
 // This process as a member of a back end on host memory.
 [[nodiscard]] Member host_member(int rank);
-
-template <class Calls>
-[[nodiscard]] bool counted(Calls& calls, Progress& progress) {
-  progress.started.fetch_add(1, std::memory_order_relaxed);
-  if (!calls.run()) return false;
-  progress.finished.fetch_add(1, std::memory_order_relaxed);
-  return true;
-}
-
-template <class Calls>
-[[nodiscard]] bool time_in_a_row(Calls& calls, Samples& samples, Progress& progress) {
-  auto& seconds = samples.seconds;
-  CpuTimer cpu(!samples.cpu_seconds.empty());
-  cpu.start();
-  const auto start = std::chrono::steady_clock::now();
-  for (std::size_t i = 0; i < seconds.size(); ++i) {
-    if (!counted(calls, progress)) return false;
-  }
-  const std::chrono::duration<double> all = std::chrono::steady_clock::now() - start;
-  const auto count = static_cast<double>(seconds.size());
-  std::ranges::fill(samples.cpu_seconds, cpu.seconds() / count);
-  std::ranges::fill(seconds, all.count() / count);
-  return true;
-}
-
-template <class Calls>
-[[nodiscard]] bool time_one_by_one(Calls& calls, Samples& samples, Progress& progress) {
-  CpuTimer cpu(!samples.cpu_seconds.empty());
-  for (std::size_t i = 0; i < samples.seconds.size(); ++i) {
-    progress.started.fetch_add(1, std::memory_order_relaxed);
-    cpu.start();
-    const auto start = std::chrono::steady_clock::now();
-    const bool done = calls.run();
-    const auto end = std::chrono::steady_clock::now();
-    samples.seconds[i] = std::chrono::duration<double>(end - start).count();
-    if (!samples.cpu_seconds.empty()) samples.cpu_seconds[i] = cpu.seconds();
-    if (!done) return false;
-    progress.finished.fetch_add(1, std::memory_order_relaxed);
-    if (!calls.barrier()) return false;
-  }
-  return true;
-}
-
-// Fills in the times of `samples`.
-template <class Calls>
-[[nodiscard]] bool time_operations(const Pace& pace, Calls& calls, Samples& samples,
-                                   Progress& progress) {
-  const auto iterations = static_cast<std::size_t>(pace.iterations);
-  samples.seconds.resize(iterations);
-  samples.cpu_seconds.resize(pace.cpu_time ? iterations : 0);
-  progress.reset();
-  if (!calls.barrier()) return false;
-  for (int i = 0; i < pace.warm_up; ++i) {
-    if (!counted(calls, progress) || (!pace.pipelined && !calls.barrier())) return false;
-  }
-  if (!pace.pipelined) return time_one_by_one(calls, samples, progress);
-  return calls.barrier() && time_in_a_row(calls, samples, progress);
-}
 
 // `Calls` runs one operation: run() and barrier() return false if they fail, and error() then gives
 // the reason.
@@ -169,7 +109,7 @@ class HostBackend : public Backend {
     auto calls = calls_of(operation, buffers);
     memory_.poison_and_fill(operation, buffers);
     Samples samples{.rank = rank_, .seconds = {}};
-    if (!time_operations(pace, calls, samples, progress)) return tl::unexpected(calls.error());
+    if (!time_operations(calls, pace, samples, progress)) return tl::unexpected(calls.error());
     std::vector<Wrong> wrong;
     if (is_repeatable(operation)) wrong = memory_.verify(operation, buffers);
     TRY_ASSIGN(const auto at_last, verify_once(operation, buffers, calls, progress));
@@ -200,6 +140,59 @@ class HostBackend : public Backend {
     memory_.poison_and_fill(operation, buffers);
     if (!counted(calls, progress)) return tl::unexpected(calls.error());
     return memory_.verify(operation, buffers);
+  }
+
+  [[nodiscard]] static bool counted(Calls& calls, Progress& progress) {
+    progress.started.fetch_add(1, std::memory_order_relaxed);
+    if (!calls.run()) return false;
+    progress.finished.fetch_add(1, std::memory_order_relaxed);
+    return true;
+  }
+
+  [[nodiscard]] static bool time_in_a_row(Calls& calls, Samples& samples, Progress& progress) {
+    CpuTimer cpu(!samples.cpu_seconds.empty());
+    cpu.start();
+    const auto start = std::chrono::steady_clock::now();
+    for (std::size_t i = 0; i < samples.seconds.size(); ++i) {
+      if (!counted(calls, progress)) return false;
+    }
+    const std::chrono::duration<double> all = std::chrono::steady_clock::now() - start;
+    const auto count = static_cast<double>(samples.seconds.size());
+    std::ranges::fill(samples.cpu_seconds, cpu.seconds() / count);
+    std::ranges::fill(samples.seconds, all.count() / count);
+    return true;
+  }
+
+  [[nodiscard]] static bool time_one_by_one(Calls& calls, Samples& samples, Progress& progress) {
+    CpuTimer cpu(!samples.cpu_seconds.empty());
+    for (std::size_t i = 0; i < samples.seconds.size(); ++i) {
+      progress.started.fetch_add(1, std::memory_order_relaxed);
+      cpu.start();
+      const auto start = std::chrono::steady_clock::now();
+      const bool done = calls.run();
+      const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
+      samples.seconds[i] = took.count();
+      if (!samples.cpu_seconds.empty()) samples.cpu_seconds[i] = cpu.seconds();
+      if (!done) return false;
+      progress.finished.fetch_add(1, std::memory_order_relaxed);
+      if (!calls.barrier()) return false;
+    }
+    return true;
+  }
+
+  // Fills in the times of `samples`.
+  [[nodiscard]] static bool time_operations(Calls& calls, const Pace& pace, Samples& samples,
+                                            Progress& progress) {
+    const auto iterations = static_cast<std::size_t>(pace.iterations);
+    samples.seconds.resize(iterations);
+    samples.cpu_seconds.resize(pace.cpu_time ? iterations : 0);
+    progress.reset();
+    if (!calls.barrier()) return false;
+    for (int i = 0; i < pace.warm_up; ++i) {
+      if (!counted(calls, progress) || (!pace.pipelined && !calls.barrier())) return false;
+    }
+    if (!pace.pipelined) return time_one_by_one(calls, samples, progress);
+    return calls.barrier() && time_in_a_row(calls, samples, progress);
   }
 
   std::string_view name_;

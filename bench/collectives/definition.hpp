@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // The definition of a collective: its name, what each rank sends and receives, how its bandwidth is
-// computed, and what each back end calls. definitions.cpp has one of these for each collective.
+// computed, and what each back end calls. definition.cpp has one of these for each collective.
 #pragma once
 
 #include <cstdint>
 #include <string_view>
 
-#include "bench/collectives/host_algorithms.hpp"
 #include "bench/collectives/operation.hpp"
-#include "lib/base/result.hpp"
 
 namespace muster::bench {
 
@@ -46,38 +44,15 @@ struct Received {
   return {.first = static_cast<std::uint64_t>(part), .count = 1};
 }
 
-// NCCL's functions on the operation's buffers. They return NCCL's result codes.
-class NcclCalls : public Participant {
- public:
-  explicit NcclCalls(const Participant& self) : Participant(self) {}
-
-  [[nodiscard]] virtual int all_reduce() = 0;
-  [[nodiscard]] virtual int all_gather() = 0;
-  [[nodiscard]] virtual int reduce_scatter() = 0;
-  [[nodiscard]] virtual int broadcast() = 0;
-  [[nodiscard]] virtual int reduce() = 0;
-  // Work on parts of the buffers. The group returns their errors.
-  virtual void send(int peer, Stretch parts) = 0;
-  virtual void receive(int peer, Stretch parts) = 0;
-  // Sends parts of the receive buffer, which came in an earlier round.
-  virtual void send_on(int peer, Stretch parts) = 0;
-
-  [[nodiscard]] virtual bool in_place() const = 0;
-
-  int round = 0;  // of several groups
-
- protected:
-  ~NcclCalls() = default;
-};
-
 struct NcclUse {
-  int (NcclCalls::*call)() = nullptr;        // one function of NCCL; or
-  void (*sends)(NcclCalls& nccl) = nullptr;  // a group of sends and receives
-  int (*rounds)(int ranks) = nullptr;        // the number of such groups; null for 1
-  bool in_place = true;
+  enum class By {
+    nothing,
+    function,  // one of NCCL's
+    group,     // of sends and receives
+    groups,    // that depend on each other
+  };
+  By by = By::nothing;
   std::string_view log_name = {};  // in NCCL's log; empty if NCCL logs no algorithm
-
-  [[nodiscard]] bool is_supported() const { return call != nullptr || sends != nullptr; }
 };
 
 struct MpiUse {
@@ -139,7 +114,7 @@ struct CollectiveDefinition {
   // Changes the default of sending and receiving everything.
   void (*shape)(Shape& shape, const Participant& self) = nullptr;
   Received received;
-  double (*bus_factor)(double ranks) = nullptr;  // for at least two ranks
+  double (*bus_factor)(double ranks) = [](double /*ranks*/) { return 1.0; };  // of two or more
   NcclUse nccl;
   MpiUse mpi;
   SimUse sim;
@@ -149,11 +124,6 @@ struct CollectiveDefinition {
 
 // The most messages of a window.
 inline constexpr int kWindow = 64;
-
-// The implementation over TCP.
-using TcpCollective = Result<void> (*)(HostAlgorithms& peers, const HostJob& job);
-
-[[nodiscard]] TcpCollective tcp_collective(Collective collective);
 
 // A round of hypercube: the rank to exchange with, and the received and sent parts.
 struct CubeStep {

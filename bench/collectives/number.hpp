@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Elements as raw bits in the low bytes of a word, and as numbers.
+// Elements as raw bits in the low bytes of a word, and as numbers; arithmetic on vectors of them.
 #pragma once
 
 #include <bit>
@@ -76,5 +76,13 @@ struct NumberFormat {
   const std::uint32_t quiet = bits >> 16U | 0x40U;
   return static_cast<std::uint16_t>((bits & 0x7fffffffU) > 0x7f800000U ? quiet : rounded);
 }
+
+// Combines `one` into `both`, element by element. Averages are sums until divide() is called.
+using Combine = void (*)(const void* one, void* both, std::uint64_t count);
+
+[[nodiscard]] Combine combine_of(Type type, Reduction reduction);
+
+// Turns sums into averages; integers are rounded towards zero.
+void divide(Type type, void* sums, std::uint64_t count, int ranks);
 
 }  // namespace muster::bench

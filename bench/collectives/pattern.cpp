@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bench/collectives/pattern.hpp"
 
+#include <algorithm>
+#include <cstring>
 #include <utility>
 
 #include "bench/collectives/definition.hpp"
@@ -61,6 +63,109 @@ std::vector<Segment> from_each(const Operation& operation, int rank, int ranks,
   return segments;
 }
 
+// Host memory is filled and verified as fast as by memcpy() and memcmp(): the table of one period is
+// repeated in a block that stays in the cache.
+constexpr std::size_t kBlock = 4096;  // elements, at least
+
+// The table as elements, repeated. `count` elements will be used.
+template <class Word>
+std::vector<Word> block_of(const std::vector<std::uint64_t>& table, std::uint64_t count) {
+  const auto wanted = std::min<std::uint64_t>(count, kBlock) + table.size();
+  const auto copies = wanted / table.size();
+  std::vector<Word> block;
+  block.reserve(copies * table.size());
+  for (std::size_t copy = 0; copy < copies; ++copy) {
+    for (const auto bits : table) block.push_back(static_cast<Word>(bits));
+  }
+  return block;
+}
+
+// Calls `step(element, place in the block, elements)` for runs that fit into the block.
+template <class Step>
+void for_each_run(std::uint64_t count, std::size_t place, std::size_t block, Step step) {
+  for (std::uint64_t element = 0; element < count;) {
+    const auto elements =
+        static_cast<std::size_t>(std::min<std::uint64_t>(count - element, block - place));
+    step(element, place, elements);
+    element += elements;
+    place = 0;
+  }
+}
+
+template <class Word>
+void fill_words(Word* buffer, std::uint64_t count, const Fill& fill) {
+  const auto block = block_of<Word>(fill.bits, count);
+  for_each_run(count, fill.shift % fill.bits.size(), block.size(),
+               [&](std::uint64_t element, std::size_t place, std::size_t elements) {
+                 std::memcpy(buffer + element, block.data() + place, elements * sizeof(Word));
+               });
+}
+
+template <class Word>
+bool all_within(const Word* observed, const Word* low, const Word* high, std::size_t elements) {
+  unsigned outside = 0;
+  for (std::size_t i = 0; i < elements; ++i) {
+    outside |=
+        static_cast<unsigned>(observed[i] < low[i]) | static_cast<unsigned>(observed[i] > high[i]);
+  }
+  return outside == 0;
+}
+
+template <class Word>
+class SegmentVerifier {
+ public:
+  SegmentVerifier(const Segment& segment, Wrong& wrong)
+      : segment_(segment),
+        wrong_(wrong),
+        exact_(segment.low == segment.high),
+        low_(block_of<Word>(segment.low, segment.count)),
+        high_(exact_ ? low_ : block_of<Word>(segment.high, segment.count)) {}
+
+  void verify(const Word* buffer) {
+    for_each_run(segment_.count, segment_.shift % segment_.low.size(), low_.size(),
+                 [&](std::uint64_t element, std::size_t place, std::size_t elements) {
+                   const auto index = segment_.first + element;
+                   if (!is_right(buffer + index, place, elements)) {
+                     record(buffer + index, index, place, elements);
+                   }
+                 });
+  }
+
+ private:
+  [[nodiscard]] bool is_right(const Word* observed, std::size_t place, std::size_t elements) const {
+    const Word* const low = low_.data() + place;
+    if (exact_) return std::memcmp(observed, low, elements * sizeof(Word)) == 0;
+    return all_within(observed, low, high_.data() + place, elements);
+  }
+
+  void record(const Word* observed, std::uint64_t index, std::size_t place, std::size_t elements) {
+    for (std::size_t i = 0; i < elements; ++i) {
+      const Word low = low_[place + i];
+      const Word high = high_[place + i];
+      if (observed[i] >= low && observed[i] <= high) continue;
+      if (wrong_.elements++ != 0) continue;
+      wrong_.first = index + i;
+      wrong_.observed = observed[i];
+      wrong_.low = low;
+      wrong_.high = high;
+    }
+  }
+
+  const Segment& segment_;
+  Wrong& wrong_;
+  bool exact_;
+  std::vector<Word> low_, high_;
+};
+
+// Calls `use` with a word of this many bytes.
+template <class Use>
+void with_word(std::size_t width, Use use) {
+  if (width == 1) return use(std::uint8_t{});
+  if (width == 2) return use(std::uint16_t{});
+  if (width == 4) return use(std::uint32_t{});
+  use(std::uint64_t{});
+}
+
 }  // namespace
 
 Fill input_of(const Operation& operation, int rank, int ranks) {
@@ -99,6 +204,21 @@ std::vector<Segment> expected_of(const Operation& operation, int rank, int ranks
   }
   segment.count = shape.receive;
   return {segment};
+}
+
+void fill_host(void* buffer, std::uint64_t count, std::size_t width, const Fill& fill) {
+  with_word(width,
+            [&](auto word) { fill_words(static_cast<decltype(word)*>(buffer), count, fill); });
+}
+
+void verify_host(const void* buffer, std::size_t width, const std::vector<Segment>& segments,
+                 Wrong& wrong) {
+  with_word(width, [&](auto word) {
+    using Word = decltype(word);
+    for (const auto& segment : segments) {
+      SegmentVerifier<Word>(segment, wrong).verify(static_cast<const Word*>(buffer));
+    }
+  });
 }
 
 }  // namespace muster::bench

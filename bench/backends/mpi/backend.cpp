@@ -12,6 +12,8 @@
 
 #include "bench/backends/host_backend.hpp"
 #include "bench/collectives/definition.hpp"
+#include "bench/collectives/number.hpp"
+#include "lib/base/text.hpp"
 
 namespace muster::bench::mpi {
 namespace {
@@ -405,20 +407,15 @@ Result<void> check(int code, std::string_view call) {
 // "Open MPI v4.1.4, package: …", "MPICH Version:\t4.0.2\nMPICH Release date…", or "Intel(R) MPI
 // Library 2021.5 for Linux* OS".
 std::string library_name(std::string_view text) {
-  text = text.substr(0, text.find_first_of(",\n"));
-  std::string name;
-  while (!text.empty()) {
-    const auto end = text.find_first_of(" \t");
-    auto word = text.substr(0, end);
-    text = end == std::string_view::npos ? std::string_view{} : text.substr(end + 1);
-    if (word.empty() || word == "Version:") continue;
+  std::vector<std::string_view> words;
+  for (auto word : split_words(text.substr(0, text.find_first_of(",\n")))) {
+    if (word == "Version:") continue;
     const bool is_version =
         word.size() > 1 && word[0] == 'v' && std::isdigit(static_cast<unsigned char>(word[1])) != 0;
     if (is_version) word.remove_prefix(1);
-    if (!name.empty()) name += ' ';
-    name += word;
+    words.push_back(word);
   }
-  return name;
+  return fmt::format("{}", fmt::join(words, " "));
 }
 
 Result<std::unique_ptr<Backend>> make_backend(std::string library, MPI_Comm communicator,

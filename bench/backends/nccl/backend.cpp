@@ -8,7 +8,6 @@
 #include <utility>
 
 #include "bench/backends/nccl/binding.hpp"
-#include "bench/backends/nccl/buffer_memory.hpp"
 #include "bench/backends/nccl/communicator.hpp"
 #include "bench/backends/nccl/gpu.hpp"
 #include "bench/backends/nccl/library.hpp"
@@ -34,6 +33,8 @@ std::uint64_t left_to_nccl(std::uint64_t memory) {
   constexpr std::uint64_t kGib = 1UL << 30;
   return std::clamp(memory / 16, kGib, 5 * kGib);
 }
+
+constexpr std::uint64_t kMinBuffer = sizeof(double);  // at least, in each buffer
 
 // Bytes of the two buffers; in place, only the second is used.
 struct BufferSizes {
@@ -65,9 +66,7 @@ class NcclBackend final : public Backend, public StreamedOperation {
   }
 
   [[nodiscard]] Result<void> begin() {
-    if (const int code = nccl_.version.call(&version_); code != nccl::kSuccess) {
-      return named<void>(tl::unexpected(trouble(nccl_, nccl_.version.name, code, nullptr)));
-    }
+    TRY(named(call(nccl_, nccl_.version, &version_)));
     if (options_.registered &&
         (nccl_.memory_take.call == nullptr || nccl_.register_memory.call == nullptr)) {
       return lacks("registered memory: needs 2.19");
@@ -107,11 +106,8 @@ class NcclBackend final : public Backend, public StreamedOperation {
   }
 
   [[nodiscard]] std::vector<std::string> remarks() const override {
-    std::vector<std::string> all;
-    if (!binding_.empty()) all.push_back(binding_);
-    if (auto remark = options_.log ? nccl_log_remark() : ""; !remark.empty()) {
-      all.push_back(std::move(remark));
-    }
+    std::vector<std::string> all{binding_, options_.log ? nccl_log_remark() : ""};
+    std::erase(all, "");
     return all;
   }
 
@@ -135,15 +131,17 @@ class NcclBackend final : public Backend, public StreamedOperation {
         version_ < kAverageSince) {
       return lacks("average");
     }
-    const auto& use = definition_of(operation.collective).nccl;
-    if (!use.is_supported()) return lacks(collective);
-    if (use.sends != nullptr &&
+    const auto& definition = definition_of(operation.collective);
+    const auto& use = definition.nccl;
+    if (use.by == NcclUse::By::nothing) return lacks(collective);
+    if (use.by != NcclUse::By::function &&
         (version_ < kSendSince || nccl_.send.call == nullptr || nccl_.receive.call == nullptr)) {
       return lacks(fmt::format("sends and receives, which {} needs", collective));
     }
     // Received data would overwrite data that are still being sent.
-    if (operation.in_place && !use.in_place) return lacks(fmt::format("{} in place", collective));
-    if (use.rounds != nullptr && pace.together > 1) {
+    if (operation.in_place && definition.exchanges)
+      return lacks(fmt::format("{} in place", collective));
+    if (use.by == NcclUse::By::groups && pace.together > 1) {
       return make_error(
           fmt::format("--together: {} consists of groups that depend on each other", collective));
     }
@@ -259,16 +257,12 @@ class NcclBackend final : public Backend, public StreamedOperation {
   [[nodiscard]] Result<void> grow_for(const Operation& largest) {
     TRY(gpu_->use());
     communicator_->release_memory();
-    BufferSizes needed{.send = sizeof(double), .receive = sizeof(double)};
-    for (const bool in_place : {false, true}) {
-      if (largest.in_place && !in_place) continue;
-      auto operation = largest;
-      operation.in_place = in_place;
-      const auto bytes = bytes_of(operation, shape_of(operation, options_.rank, options_.ranks));
-      needed.send = std::max(needed.send, bytes.send);
-      needed.receive = std::max(needed.receive, bytes.receive);
-    }
-    TRY(memory_->reserve(needed.send, needed.receive));
+    auto in_place = largest;
+    in_place.in_place = true;
+    const auto shape = shape_of(largest, options_.rank, options_.ranks);
+    const auto [send, receive] = bytes_of(largest, shape);
+    TRY(memory_->reserve(std::max(send, kMinBuffer),
+                         std::max({receive, bytes_of(in_place, shape).receive, kMinBuffer})));
     return unformed_ ? Result<void>() : memory_->register_with(*communicator_);
   }
 
@@ -302,16 +296,17 @@ class NcclBackend final : public Backend, public StreamedOperation {
                                      Progress& progress) {
     TRY(fill(run));
     progress.reset();
-    TRY(warm_up(run, pace, progress));
+    // The first operation makes connections, which must not be part of a graph.
+    const int warm_up = pace.graph ? std::max(1, pace.warm_up) : pace.warm_up;
+    for (int i = 0; i < warm_up; ++i) TRY(once(run, {}, progress));
     if (pace.graph) {
       TRY(capture(run, pace.together));
       TRY(gpu_->launch_graph());  // the first launch uploads the graph
       TRY(wait());
     }
-    return time_on_stream({.gpu = *gpu_,
-                           .enqueue = [&] { return once(run, pace); },
-                           .healthy = [this] { return communicator_->healthy(); }},
-                          pace, progress);
+    return time_on_stream(
+        {.gpu = *gpu_, .enqueue = [&] { return once(run, pace); }, .healthy = watch()}, pace,
+        progress);
   }
 
   [[nodiscard]] Result<std::vector<Wrong>> verified(const Operation& operation, const Pace& pace,
@@ -362,7 +357,7 @@ class NcclBackend final : public Backend, public StreamedOperation {
                      poison_of(segment, width)));
       TRY(wait());
     }
-    TRY(gpu_->fill(run.send, run.shape.send, size_of(run.operation.type),
+    TRY(gpu_->fill(run.send, run.shape.send, width,
                    input_of(run.operation, options_.rank, options_.ranks)));
     return wait();
   }
@@ -376,18 +371,7 @@ class NcclBackend final : public Backend, public StreamedOperation {
   [[nodiscard]] Result<void> once(const OperationRun& run, const Pace& pace, Progress& progress) {
     TRY(gpu_->mark(0));
     TRY(once(run, pace));
-    return wait_counted(
-        *gpu_, [this] { return communicator_->healthy(); }, progress);
-  }
-
-  // The first operation makes connections, which must not be part of a graph.
-  [[nodiscard]] Result<void> warm_up(const OperationRun& run, const Pace& pace,
-                                     Progress& progress) {
-    const int rounds = pace.graph ? std::max(1, pace.warm_up) : pace.warm_up;
-    for (int i = 0; i < rounds; ++i) {
-      TRY(once(run, {}, progress));
-    }
-    return {};
+    return wait_counted(*gpu_, watch(), progress);
   }
 
   [[nodiscard]] Result<void> capture(const OperationRun& run, int together = 1) {
@@ -410,19 +394,18 @@ class NcclBackend final : public Backend, public StreamedOperation {
   }
 
   [[nodiscard]] Result<std::vector<Wrong>> wrong_elements(const OperationRun& run) {
-    const auto& operation = run.operation;
     Wrong wrong{.rank = options_.rank};
     for (const auto& segment : run.expected) {
-      TRY(gpu_->verify(run.receive, size_of(operation.type), segment, wrong,
-                       [this] { return communicator_->healthy(); }));
+      TRY(gpu_->verify(run.receive, size_of(run.operation.type), segment, wrong, watch()));
     }
-    if (wrong.elements == 0) return std::vector<Wrong>{};
-    return std::vector<Wrong>{wrong};
+    return wrong.elements == 0 ? std::vector<Wrong>{} : std::vector{wrong};
   }
 
-  [[nodiscard]] Result<void> wait() {
-    return gpu_->wait([this] { return communicator_->healthy(); });
+  [[nodiscard]] Gpu::Watch watch() {
+    return [this] { return communicator_->healthy(); };
   }
+
+  [[nodiscard]] Result<void> wait() { return gpu_->wait(watch()); }
 
   // Prefixes an error with the device; callers add rank and node.
   template <class T>

@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <array>
-#include <chrono>
 #include <cstring>
 #include <memory>
 #include <thread>
@@ -15,11 +14,11 @@
 namespace muster::bench {
 namespace {
 
-using SteadyClock = std::chrono::steady_clock;
-
 // NCCL may hang in both; the process then ends without it.
 constexpr auto kLeavingLimit = std::chrono::seconds(10);
 constexpr auto kAbortLimit = std::chrono::seconds(1);
+
+bool is_fine(int code) { return code == nccl::kSuccess || code == nccl::kInProgress; }
 
 void* address(cuda::Pointer memory) {
   return reinterpret_cast<void*>(memory);  // NOLINT(performance-no-int-to-ptr): of NCCL's interface
@@ -33,69 +32,130 @@ constexpr std::array<int, kTypes> kNcclTypes{nccl::kFloat32,  nccl::kFloat64,   
 constexpr std::array<int, kReductions> kNcclReductions{nccl::kSum, nccl::kProd, nccl::kMin,
                                                        nccl::kMax, nccl::kAvg};
 
-class Calls final : public NcclCalls {
+// NCCL's calls on the buffers of an operation. They return NCCL's result codes.
+class Calls : public Participant {
  public:
   Calls(const nccl::Library& library, const Participant& self, const OperationRun& run,
-        nccl::Communicator handle, cuda::Stream stream)
-      : NcclCalls(self),
+        nccl::Communicator handle, cuda::Stream stream, int round)
+      : Participant(self),
         library_(library),
         run_(run),
         handle_(handle),
         stream_(stream),
+        round_(round),
+        count_(run.shape.count),
         type_(kNcclTypes.at(static_cast<std::size_t>(run.operation.type))),
-        reduction_(kNcclReductions.at(static_cast<std::size_t>(run.operation.reduction))),
-        part_(run.shape.count * size_of(run.operation.type)) {}
+        reduction_(kNcclReductions.at(static_cast<std::size_t>(run.operation.reduction))) {}
 
-  int all_reduce() override {
-    return library_.all_reduce.call(sent(), received(), run_.shape.count, type_, reduction_,
-                                    handle_, stream_);
+  int all_reduce() {
+    return library_.all_reduce.call(sent(), received(), count_, type_, reduction_, handle_,
+                                    stream_);
   }
 
-  int all_gather() override {
-    return library_.all_gather.call(sent(), received(), run_.shape.count, type_, handle_, stream_);
+  int all_gather() {
+    return library_.all_gather.call(sent(), received(), count_, type_, handle_, stream_);
   }
 
-  int reduce_scatter() override {
-    return library_.reduce_scatter.call(sent(), received(), run_.shape.count, type_, reduction_,
-                                        handle_, stream_);
+  int reduce_scatter() {
+    return library_.reduce_scatter.call(sent(), received(), count_, type_, reduction_, handle_,
+                                        stream_);
   }
 
-  int broadcast() override {
-    return library_.broadcast.call(sent(), received(), run_.shape.count, type_, root, handle_,
-                                   stream_);
+  int broadcast() {
+    return library_.broadcast.call(sent(), received(), count_, type_, root, handle_, stream_);
   }
 
-  int reduce() override {
-    return library_.reduce.call(sent(), received(), run_.shape.count, type_, reduction_, root,
-                                handle_, stream_);
+  int reduce() {
+    return library_.reduce.call(sent(), received(), count_, type_, reduction_, root, handle_,
+                                stream_);
   }
 
-  void send(int peer, Stretch parts) override { give(peer, run_.send, parts); }
+  // NCCL before 2.28 has no functions for these: programs use sends and receives in one group.
 
-  void send_on(int peer, Stretch parts) override { give(peer, run_.receive, parts); }
-
-  void receive(int peer, Stretch parts) override {
-    note(library_.receive.call(address(run_.receive + parts.first * part_),
-                               parts.count * run_.shape.count, type_, peer, handle_, stream_));
+  int alltoall() {
+    begin_group();
+    for (int peer = 0; peer < ranks; ++peer) {
+      send(peer, part_at(peer));
+      receive(peer, part_at(peer));
+    }
+    return end_group();
   }
 
-  [[nodiscard]] bool in_place() const override { return run_.operation.in_place; }
+  int alltoallv() {
+    begin_group();
+    for (int peer = 0; peer < ranks; ++peer) {
+      send(peer, sent_to(peer, rank, ranks));
+      receive(peer, received_from(peer, rank, ranks));
+    }
+    return end_group();
+  }
 
+  // One round. The first sends the input: a group must not read what it receives.
+  int hypercube() {
+    begin_group();
+    if (round_ == 0 && !run_.operation.in_place) {
+      send(rank, part_at(0));
+      receive(rank, part_at(rank));
+    }
+    if (ranks > 1) {
+      const auto [peer, there, here] = cube_step(rank, round_);
+      if (round_ == 0) {
+        send(peer, part_at(0));
+      } else {
+        send(peer, here, run_.receive);
+      }
+      receive(peer, there);
+    }
+    return end_group();
+  }
+
+  int sendrecv() {
+    begin_group();
+    send(next(), part_at(0));
+    receive(previous(), part_at(0));
+    return end_group();
+  }
+
+  int gather() {
+    begin_group();
+    send(root, part_at(0));
+    for (int peer = 0; is_root() && peer < ranks; ++peer) receive(peer, part_at(peer));
+    return end_group();
+  }
+
+  int scatter() {
+    begin_group();
+    for (int peer = 0; is_root() && peer < ranks; ++peer) send(peer, part_at(peer));
+    receive(root, part_at(0));
+    return end_group();
+  }
+
+ private:
   void begin_group() { failed_ = library_.group_start.call(); }
 
-  [[nodiscard]] int end_group() {
+  int end_group() {
     const int ended = library_.group_end.call();
     return failed_ == nccl::kSuccess ? ended : failed_;
   }
 
- private:
   void note(int code) {
     if (failed_ == nccl::kSuccess && code != nccl::kInProgress) failed_ = code;
   }
 
-  void give(int peer, cuda::Pointer buffer, Stretch parts) {
-    note(library_.send.call(address(buffer + parts.first * part_), parts.count * run_.shape.count,
-                            type_, peer, handle_, stream_));
+  [[nodiscard]] void* at(cuda::Pointer buffer, Stretch parts) const {
+    return address(buffer + parts.first * count_ * size_of(run_.operation.type));
+  }
+
+  void send(int peer, Stretch parts) { send(peer, parts, run_.send); }
+
+  void send(int peer, Stretch parts, cuda::Pointer buffer) {
+    note(
+        library_.send.call(at(buffer, parts), parts.count * count_, type_, peer, handle_, stream_));
+  }
+
+  void receive(int peer, Stretch parts) {
+    note(library_.receive.call(at(run_.receive, parts), parts.count * count_, type_, peer, handle_,
+                               stream_));
   }
 
   [[nodiscard]] void* sent() const { return address(run_.send); }
@@ -106,11 +166,18 @@ class Calls final : public NcclCalls {
   const OperationRun& run_;
   nccl::Communicator handle_;
   cuda::Stream stream_;
+  int round_;
+  std::uint64_t count_;
   int type_;
   int reduction_;
-  std::uint64_t part_;  // bytes
   int failed_ = nccl::kSuccess;
 };
+
+// In the order of MUSTER_COLLECTIVES. NCCL cannot run those that are missing at the end.
+constexpr std::array<int (Calls::*)(), kCollectives> kCalls{
+    &Calls::all_reduce, &Calls::all_gather, &Calls::reduce_scatter, &Calls::broadcast,
+    &Calls::reduce,     &Calls::alltoall,   &Calls::alltoallv,      &Calls::hypercube,
+    &Calls::sendrecv,   &Calls::gather,     &Calls::scatter};
 
 }  // namespace
 
@@ -125,16 +192,13 @@ Communicator::~Communicator() {
 
 Result<std::string> Communicator::make_id() const {
   nccl::UniqueId id{};
-  const int code = library_.unique_id.call(&id);
-  if (code != nccl::kSuccess) {
-    return tl::unexpected(trouble(library_, library_.unique_id.name, code, nullptr));
-  }
+  TRY(call(library_, library_.unique_id, &id));
   return std::string(id.bytes.data(), id.bytes.size());
 }
 
 Result<void> Communicator::join(const std::string& id, bool blocking,
                                 std::optional<std::chrono::nanoseconds> limit) {
-  const auto until = limit ? SteadyClock::now() + *limit : SteadyClock::time_point::max();
+  const auto until = limit ? Clock::now() + *limit : Clock::time_point::max();
   nccl::UniqueId unique{};
   if (id.size() != unique.bytes.size()) {
     return make_error(
@@ -164,14 +228,13 @@ int Communicator::state() {
   return code == nccl::kSuccess ? now : code;
 }
 
-Result<void> Communicator::wait_for_call(std::string_view what, int code,
-                                         SteadyClock::time_point until) {
+Result<void> Communicator::wait_for_call(std::string_view what, int code, Clock::time_point until) {
   int state_now = code;
-  const auto begin = SteadyClock::now();
+  const auto begin = Clock::now();
   while (state_now == nccl::kInProgress) {
     if (given_up_.load()) return make_error(fmt::format("{}: aborted", what));
     state_now = state();
-    const auto now = SteadyClock::now();
+    const auto now = Clock::now();
     if (state_now == nccl::kInProgress && now >= until) {
       abort();
       return make_error(fmt::format("{}: the communicator did not form within its deadline", what));
@@ -187,7 +250,7 @@ Result<void> Communicator::wait_for_call(std::string_view what, int code,
 Result<void> Communicator::healthy() {
   if (given_up_.load()) return make_error("NCCL's communicator was aborted");
   const int state_now = state();
-  if (state_now == nccl::kSuccess || state_now == nccl::kInProgress) return {};
+  if (is_fine(state_now)) return {};
   failed_ = true;
   return tl::unexpected(
       trouble(library_, "NCCL reports an asynchronous error", state_now, handle_.load()));
@@ -197,41 +260,28 @@ Result<void> Communicator::enqueue(const OperationRun& run, cuda::Stream stream,
   if (given_up_.load()) return make_error("NCCL's communicator was aborted");
   const auto name = to_string(run.operation.collective);
   if (times == 1) {
-    const auto& use = definition_of(run.operation.collective).nccl;
-    const int rounds = use.rounds == nullptr ? 1 : use.rounds(ranks_);
-    for (int round = 0; round < rounds; ++round) {
-      TRY(wait_for_call(name, call(run, stream, round)));
+    const bool in_rounds = definition_of(run.operation.collective).nccl.by == NcclUse::By::groups;
+    for (int round = 0; round == 0 || (in_rounds && 1 << round < ranks_); ++round) {
+      TRY(wait_for_call(name, start(run, stream, round)));
     }
     return {};
   }
-  const auto is_fine = [](int code) { return code == nccl::kSuccess || code == nccl::kInProgress; };
   int begun = library_.group_start.call();
-  for (int i = 0; i < times && is_fine(begun); ++i) {
-    begun = call(run, stream);
-  }
+  for (int i = 0; i < times && is_fine(begun); ++i) begun = start(run, stream);
   const int ended = library_.group_end.call();
   return wait_for_call(name, is_fine(begun) ? ended : begun);
 }
 
-int Communicator::call(const OperationRun& run, cuda::Stream stream, int round) {
+int Communicator::start(const OperationRun& run, cuda::Stream stream, int round) {
   const Participant self{.rank = rank_, .ranks = ranks_, .root = run.operation.root};
-  Calls calls(library_, self, run, handle_.load(), stream);
-  const auto& use = definition_of(run.operation.collective).nccl;
-  if (use.call != nullptr) return (calls.*use.call)();
-  // NCCL before 2.28 has no functions for these: programs use sends and receives in one group.
-  calls.round = round;
-  calls.begin_group();
-  use.sends(calls);
-  return calls.end_group();
+  Calls calls(library_, self, run, handle_.load(), stream, round);
+  return (calls.*kCalls.at(static_cast<std::size_t>(run.operation.collective)))();
 }
 
 Result<void> Communicator::register_memory(cuda::Pointer memory, std::uint64_t bytes) {
   void* registered = nullptr;
-  const auto& call = library_.register_memory;
-  const int code = call.call(handle_.load(), address(memory), bytes, &registered);
-  if (code != nccl::kSuccess) {
-    return tl::unexpected(trouble(library_, call.name, code, handle_.load()));
-  }
+  TRY(call(library_, library_.register_memory, handle_.load(), address(memory), bytes,
+           &registered));
   registered_.push_back(registered);
   return {};
 }
@@ -248,8 +298,8 @@ void Communicator::leave() {
   auto* handle = handle_.exchange(nullptr);
   if (library_.finalize.call != nullptr) {
     int state_now = library_.finalize.call(handle);
-    const auto deadline = SteadyClock::now() + kLeavingLimit;
-    while (state_now == nccl::kInProgress && SteadyClock::now() < deadline) {
+    const auto deadline = Clock::now() + kLeavingLimit;
+    while (state_now == nccl::kInProgress && Clock::now() < deadline) {
       std::this_thread::sleep_for(std::chrono::milliseconds(1));
       if (library_.async_error.call(handle, &state_now) != nccl::kSuccess) break;
     }
@@ -274,8 +324,8 @@ void Communicator::abort() noexcept {
       give_up(handle);
       done->store(true);
     }).detach();
-    const auto deadline = SteadyClock::now() + kAbortLimit;
-    while (!done->load() && SteadyClock::now() < deadline) {
+    const auto deadline = Clock::now() + kAbortLimit;
+    while (!done->load() && Clock::now() < deadline) {
       std::this_thread::sleep_for(std::chrono::milliseconds(1));
     }
   } catch (const std::exception&) {

@@ -66,8 +66,7 @@ Result<void> Gpu::set_up(int ordinal) {
   TRY(call(library_, library_.retain, &context_, device_));
   retained_ = true;
   TRY(call(library_, library_.set_current, context_));
-  TRY(call(library_, library_.stream_create, &stream_, cuda::kStreamNonBlocking));
-  return {};
+  return call(library_, library_.stream_create, &stream_, cuda::kStreamNonBlocking);
 }
 
 Result<void> Gpu::load_kernels() {
@@ -79,8 +78,7 @@ Result<void> Gpu::load_kernels() {
     TRY(call(library_, library_.module_function, &fill_.at(i), module_, fill.c_str()));
     TRY(call(library_, library_.module_function, &verify_.at(i), module_, verify.c_str()));
   }
-  TRY(call(library_, library_.allocate, &result_, 2 * kWord));
-  return {};
+  return call(library_, library_.allocate, &result_, 2 * kWord);
 }
 
 Gpu::~Gpu() {
@@ -94,10 +92,7 @@ Gpu::~Gpu() {
   if (retained_) library_.release.call(device_);
 }
 
-Result<void> Gpu::use() const {
-  TRY(call(library_, library_.set_current, context_));
-  return {};
-}
+Result<void> Gpu::use() const { return call(library_, library_.set_current, context_); }
 
 std::optional<std::uint64_t> Gpu::memory_free() const {
   std::size_t free = 0;
@@ -126,8 +121,7 @@ void Gpu::release(cuda::Pointer memory) const {
 
 Result<void> Gpu::poison(cuda::Pointer memory, std::uint64_t bytes) {
   if (bytes == 0) return {};
-  TRY(call(library_, library_.set_bytes, memory, 0xff, bytes, stream_));
-  return {};
+  return call(library_, library_.set_bytes, memory, 0xff, bytes, stream_);
 }
 
 // Writes both lists to the table, one after the other.
@@ -142,16 +136,14 @@ Result<void> Gpu::upload(const std::vector<std::uint64_t>& first,
     TRY(call(library_, library_.allocate, &table_, bytes));
     table_bytes_ = bytes;
   }
-  TRY(call(library_, library_.copy_in, table_, words_.data(), bytes, stream_));
-  return {};
+  return call(library_, library_.copy_in, table_, words_.data(), bytes, stream_);
 }
 
 Result<void> Gpu::launch(cuda::Kernel kernel, std::uint64_t count, void** arguments) {
   const auto needed = (count + kThreads - 1) / kThreads;
   const auto blocks = static_cast<unsigned>(std::min<std::uint64_t>(needed, blocks_));
-  TRY(call(library_, library_.launch, kernel, blocks, 1, 1, kThreads, 1, 1, 0, stream_, arguments,
-           nullptr));
-  return {};
+  return call(library_, library_.launch, kernel, blocks, 1, 1, kThreads, 1, 1, 0, stream_,
+              arguments, nullptr);
 }
 
 Result<void> Gpu::fill(cuda::Pointer memory, std::uint64_t count, std::size_t width,
@@ -203,8 +195,7 @@ Result<void> Gpu::mark(std::size_t index) {
     TRY(call(library_, library_.event_create, &event, 0));
     events_.push_back(event);
   }
-  TRY(call(library_, library_.event_record, events_[index], stream_));
-  return {};
+  return call(library_, library_.event_record, events_[index], stream_);
 }
 
 bool Gpu::has_reached(std::size_t index) const {
@@ -212,8 +203,7 @@ bool Gpu::has_reached(std::size_t index) const {
 }
 
 Result<void> Gpu::wait_for(const Gpu& other, std::size_t index) {
-  TRY(call(library_, library_.stream_wait, stream_, other.events_.at(index), 0U));
-  return {};
+  return call(library_, library_.stream_wait, stream_, other.events_.at(index), 0U);
 }
 
 Result<double> Gpu::seconds_between(std::size_t first, std::size_t second) {
@@ -256,13 +246,11 @@ Result<void> Gpu::capture(const std::function<Result<void>()>& enqueue) {
   const auto ended = call(library_, library_.capture_end, stream_, &graph_);
   TRY(enqueued);
   TRY(ended);
-  TRY(call(library_, library_.graph_instantiate, &graph_run_, graph_, 0));
-  return {};
+  return call(library_, library_.graph_instantiate, &graph_run_, graph_, 0);
 }
 
 Result<void> Gpu::launch_graph() {
-  TRY(call(library_, library_.graph_launch, graph_run_, stream_));
-  return {};
+  return call(library_, library_.graph_launch, graph_run_, stream_);
 }
 
 void Gpu::drop_graph() {

@@ -164,17 +164,17 @@ struct Library {
 // "ncclCommInitRank: invalid usage (NCCL 5): Duplicate GPU detected …". The communicator may be
 // null.
 [[nodiscard]] Error trouble(const nccl::Library& library, std::string_view call, int code,
-                            nccl::Communicator communicator);
+                            nccl::Communicator communicator = nullptr);
 
 // "cublasLtMatmul: the requested functionality is not supported (cuBLAS 15)".
 [[nodiscard]] Error trouble(const cublas::Library& library, std::string_view call, int code);
 
-// Calls a function of the CUDA driver or of cuBLASLt.
+// Calls a function that returns a code. Success is 0 in all three libraries.
 template <class Library, class... Parameters>
 [[nodiscard]] Result<void> call(const Library& library, const Symbol<int(Parameters...)>& symbol,
                                 std::type_identity_t<Parameters>... arguments) {
   const int code = symbol.call(arguments...);
-  if (code == cuda::kSuccess) return {};  // cuBLASLt's success code is the same
+  if (code == cuda::kSuccess) return {};
   return tl::unexpected(trouble(library, symbol.name, code));
 }
 

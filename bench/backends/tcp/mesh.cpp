@@ -10,8 +10,6 @@
 #include <thread>
 #include <utility>
 
-#include "bench/backends/host_backend.hpp"
-#include "bench/collectives/definition.hpp"
 #include "bench/sockets/greeting.hpp"
 #include "lib/base/text.hpp"
 
@@ -131,12 +129,12 @@ int count_here(const std::vector<Endpoints>& all, int rank) {
 
 struct TcpCalls {
   Mesh& mesh;
-  HostJob job;
-  TcpCollective collective;
+  const Operation& operation;
+  const HostMemory::Buffers& buffers;
   Result<void> last{};
 
   [[nodiscard]] bool run() {
-    last = collective(mesh, job);
+    last = run_operation(mesh, operation, buffers);
     return last.has_value();
   }
 
@@ -160,9 +158,7 @@ class TcpBackend final : public HostBackend<TcpCalls> {
  private:
   [[nodiscard]] TcpCalls calls_of(const Operation& operation,
                                   HostMemory::Buffers& buffers) override {
-    return {.mesh = mesh_,
-            .job = job_of(operation, buffers),
-            .collective = tcp_collective(operation.collective)};
+    return {.mesh = mesh_, .operation = operation, .buffers = buffers};
   }
 
   Mesh mesh_;
@@ -190,7 +186,7 @@ Result<Mesh> Mesh::connect(const Options& options) {
   return Mesh(rank, count_here(addresses, rank), assembly.take_sockets());
 }
 
-Result<void> Mesh::exchange(int to, ConstBytes out, int from, Bytes in) const {
+Result<void> Mesh::exchange(int to, OutBytes out, int from, InBytes in) const {
   auto moved = transfer({.socket = sockets_[static_cast<std::size_t>(to)].get(), .bytes = out},
                         {.socket = sockets_[static_cast<std::size_t>(from)].get(), .bytes = in});
   if (moved) return moved;

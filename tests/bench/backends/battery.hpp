@@ -41,17 +41,29 @@ inline std::string show(const Operation& operation) {
                      operation.in_place ? "in place" : "out of place", operation.bytes);
 }
 
-// Runs it once and verifies every element.
+// Reserves memory, runs it once and verifies every element.
 inline Result<std::vector<Wrong>> verify_once(Backend& backend, const Operation& operation,
                                               const Pace& pace = {}) {
+  TRY(backend.reserve(operation));
   Progress progress;
   return backend.verify(operation, pace, progress);
+}
+
+// Reserves memory and measures it. An error unless every operation is counted: the last one is
+// verified.
+inline Result<Batch> measure_once(Backend& backend, const Operation& operation, const Pace& pace) {
+  TRY(backend.reserve(operation));
+  Progress progress;
+  TRY_ASSIGN(auto batch, backend.measure(operation, pace, progress));
+  const auto rounds = static_cast<std::uint64_t>(pace.warm_up + pace.iterations + 1);
+  if (progress.finished == rounds && batch.samples.size() == 1) return batch;
+  return make_error(fmt::format("{} rounds by {} ranks, expected {} by one",
+                                progress.finished.load(), batch.samples.size(), rounds));
 }
 
 // The errors of one operation; none if the back end or this number of ranks cannot run it.
 inline std::vector<std::string> problems_of(Backend& backend, const Operation& operation) {
   if (!can_run(operation, backend.ranks()) || !backend.supports(operation, {})) return {};
-  if (const auto ready = backend.reserve(operation); !ready) return {ready.error().message};
   const auto wrongs = verify_once(backend, operation);
   if (!wrongs) return {fmt::format("{}: {}", show(operation), wrongs.error().message)};
   std::vector<std::string> problems;
@@ -69,19 +81,15 @@ inline std::vector<std::string> problems_of(Backend& backend, const Operation& o
 inline std::vector<std::string> run_battery(Backend& backend,
                                             const std::vector<std::uint64_t>& sizes,
                                             const std::vector<int>& roots) {
-  std::vector<Operation> operations;
+  std::vector<std::string> all;
   for (const auto bytes : sizes) {
     for (const auto root : roots) {
       for (const auto& operation : all_operations(bytes, root)) {
-        if (root == roots.front() || has_root(operation.collective))
-          operations.push_back(operation);
+        if (root != roots.front() && !has_root(operation.collective)) continue;
+        const auto problems = problems_of(backend, operation);
+        all.insert(all.end(), problems.begin(), problems.end());
       }
     }
-  }
-  std::vector<std::string> all;
-  for (const auto& operation : operations) {
-    const auto problems = problems_of(backend, operation);
-    all.insert(all.end(), problems.begin(), problems.end());
   }
   return all;
 }

@@ -29,21 +29,17 @@ TEST(HostMemoryTest, ReservesAtMostItsShare) {
   EXPECT_TRUE(HostMemory(0, 2).reserve({.bytes = 8 * kMib}));
 }
 
-TEST(HostMemoryTest, ReadsTheAvailableMemory) {
-  const auto available = host_memory_available();
-  ASSERT_TRUE(available);
-  EXPECT_GT(*available, 0);
-  EXPECT_EQ(*available % 1024, 0);
-}
+TEST(HostMemoryTest, ReadsTheAvailableMemory) { EXPECT_GT(host_memory_available().value(), 0); }
 
 // One rank, whose results are its inputs. One operation stores nothing.
 struct CopyCalls {
-  HostJob job;
-  int lost = -1;
+  const HostMemory::Buffers& buffers;
+  std::size_t bytes;
+  int lost;
   int begun = 0;
 
   [[nodiscard]] bool run() {
-    if (begun++ != lost) std::memcpy(job.receive.data(), job.send.data(), job.receive.size());
+    if (begun++ != lost) std::memcpy(buffers.receive, buffers.send, bytes);
     return true;
   }
 
@@ -61,7 +57,9 @@ class CopyBackend final : public HostBackend<CopyCalls> {
  private:
   [[nodiscard]] CopyCalls calls_of(const Operation& operation,
                                    HostMemory::Buffers& buffers) override {
-    return {.job = job_of(operation, buffers), .lost = lost_};
+    return {.buffers = buffers,
+            .bytes = buffers.shape.receive * size_of(operation.type),
+            .lost = lost_};
   }
 
   int lost_;
@@ -70,12 +68,9 @@ class CopyBackend final : public HostBackend<CopyCalls> {
 // The elements that are wrong after one of four operations has stored nothing.
 std::uint64_t wrong_after(int lost, const Operation& operation, bool pipelined) {
   CopyBackend backend(lost);
-  Progress progress;
-  EXPECT_TRUE(backend.reserve(operation));
   const auto batch =
-      backend.measure(operation, {.warm_up = 1, .iterations = 2, .pipelined = pipelined}, progress);
+      measure_once(backend, operation, {.warm_up = 1, .iterations = 2, .pipelined = pipelined});
   EXPECT_TRUE(batch);
-  EXPECT_EQ(progress.finished, 4U);
   return batch && !batch->wrong.empty() ? batch->wrong.front().elements : 0;
 }
 
@@ -88,7 +83,6 @@ TEST(HostBackendTest, FindsEveryElementThatIsNotStored) {
       EXPECT_EQ(wrong_after(3, operation, pipelined), elements) << show(operation);
     }
     CopyBackend backend(0);
-    ASSERT_TRUE(backend.reserve(operation));
     EXPECT_EQ(verify_once(backend, operation)->at(0).elements, elements) << show(operation);
   }
 }

@@ -6,7 +6,6 @@
 #include <limits>
 #include <vector>
 
-#include "bench/collectives/host_algorithms.hpp"
 #include "bench/collectives/number.hpp"
 #include "tests/bench/collectives/every.hpp"
 

@@ -8,7 +8,6 @@
 #include <numeric>
 #include <set>
 
-#include "bench/collectives/host_algorithms.hpp"
 #include "bench/collectives/number.hpp"
 #include "bench/collectives/pattern.hpp"
 #include "tests/bench/collectives/every.hpp"

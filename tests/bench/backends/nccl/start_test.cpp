@@ -9,6 +9,7 @@
 #include "bench/backends/nccl/binding.hpp"
 #include "bench/backends/nccl/library.hpp"
 #include "bench/backends/nccl/log.hpp"
+#include "tests/bench/backends/battery.hpp"
 #include "tests/bench/backends/nccl/ranks.hpp"
 #include "tests/support/temp_dir.hpp"
 
@@ -26,10 +27,10 @@ std::string count_gpus(const std::string& file) {
   return gpus ? fmt::format("{}", *gpus) : gpus.error().message;
 }
 
+Result<std::string> own_text(std::string_view text) { return std::string(text); }
+
 std::string make_alone(NcclOptions options) {
-  options.broadcast = [](std::string_view text) -> Result<std::string> {
-    return std::string(text);
-  };
+  options.broadcast = own_text;
   const auto backend = make_nccl_backend(std::move(options));
   return backend ? (*backend)->library() : backend.error().message;
 }
@@ -84,13 +85,16 @@ TEST(NcclStartTest, ReportsAMissingDriver) {
   EXPECT_THAT(gpus.error().message, HasSubstr("/nowhere/libcuda.so.1"));
 }
 
+std::string library_with(const std::string& cuda, const std::string& nccl) {
+  return run_alone("{}", [&] { return make_alone({.cuda = cuda, .nccl = nccl}); });
+}
+
 TEST(NcclStartTest, NamesAMissingLibraryOrFunction) {
-  const auto without = [](const std::string& cuda, const std::string& nccl) {
-    return run_alone("{}", [&] { return make_alone({.cuda = cuda, .nccl = nccl}); });
-  };
-  EXPECT_THAT(without("/nowhere/libcuda.so.1", fake_nccl()), HasSubstr("/nowhere/libcuda.so.1"));
-  EXPECT_THAT(without(fake_cuda(), "/nowhere/libnccl.so.2"), HasSubstr("/nowhere/libnccl.so.2"));
-  EXPECT_THAT(without(fake_cuda(), fake_cuda()),
+  EXPECT_THAT(library_with("/nowhere/libcuda.so.1", fake_nccl()),
+              HasSubstr("/nowhere/libcuda.so.1"));
+  EXPECT_THAT(library_with(fake_cuda(), "/nowhere/libnccl.so.2"),
+              HasSubstr("/nowhere/libnccl.so.2"));
+  EXPECT_THAT(library_with(fake_cuda(), fake_cuda()),
               AllOf(HasSubstr("is not a usable NCCL library: ncclGetVersion, "),
                     HasSubstr("ncclGroupEnd")));
 }
@@ -105,11 +109,8 @@ TEST(NcclStartTest, UsesACublasThatTheDriverCanRun) {
 }
 
 TEST(NcclStartTest, HasAVersion) {
-  const auto version = [](const std::string& nccl) {
-    return run_alone("{}", [&] { return make_alone({.cuda = fake_cuda(), .nccl = nccl}); });
-  };
-  EXPECT_EQ(version(fake_nccl()), "NCCL 2.28.9");
-  EXPECT_EQ(version(fake_nccl("nccl_old")), "NCCL 2.8.4");
+  EXPECT_EQ(library_with(fake_cuda(), fake_nccl()), "NCCL 2.28.9");
+  EXPECT_EQ(library_with(fake_cuda(), fake_nccl("nccl_old")), "NCCL 2.8.4");
   EXPECT_EQ(nccl_version_text(21805), "2.18.5");
   EXPECT_EQ(nccl_version_text(2708), "2.7.8");
 }
@@ -148,12 +149,10 @@ TEST(NcclStartTest, UsesVisibleGpus) {
   EXPECT_EQ(run_alone("{}",
                       [] {
                         ::setenv("CUDA_VISIBLE_DEVICES", "6,2", 1);
-                        NcclOptions options{.cuda = fake_cuda(), .nccl = fake_nccl()};
-                        options.local_rank = 1;
-                        options.broadcast = [](std::string_view text) -> Result<std::string> {
-                          return std::string(text);
-                        };
-                        const auto backend = make_nccl_backend(std::move(options));
+                        const auto backend = make_nccl_backend({.cuda = fake_cuda(),
+                                                                .nccl = fake_nccl(),
+                                                                .local_rank = 1,
+                                                                .broadcast = own_text});
                         if (!backend) return backend.error().message;
                         const auto member = (*backend)->members().front();
                         return fmt::format("{} {}", member.device_id, member.pci_address);
@@ -206,12 +205,8 @@ TEST(NcclStartTest, ReportsUnsupportedFeatures) {
 }
 
 std::string reduce_once(Backend& backend) {
-  const Operation operation{.bytes = 1024};
-  const auto reserved = backend.reserve(operation);
-  if (!reserved) return reserved.error().message;
-  Progress progress;
-  const auto samples = backend.measure(operation, {.warm_up = 1, .iterations = 3}, progress);
-  return samples ? backend.log() : samples.error().message;
+  const auto batch = measure_once(backend, {.bytes = 1024}, {.warm_up = 1, .iterations = 3});
+  return batch ? backend.log() : batch.error().message;
 }
 
 std::size_t count_of(const std::string& text, std::string_view part) {
@@ -221,8 +216,7 @@ std::size_t count_of(const std::string& text, std::string_view part) {
 }
 
 TEST(NcclStartTest, KeepsNcclsLog) {
-  const auto answers = run_ranks({.ranks = 2}, reduce_once);
-  for (const auto& log : answers) {
+  for (const auto& log : run_ranks({.ranks = 2}, reduce_once)) {
     EXPECT_THAT(log, AllOf(HasSubstr("Using network IB"), HasSubstr("Channel 00/0 : "),
                            HasSubstr(" via P2P/CUMEM")));
     EXPECT_EQ(count_of(log, "-> Algo "), 0);
@@ -236,18 +230,13 @@ std::string account_for_one(Backend& backend) {
   return told ? backend.log() : told.error().message;
 }
 
+// An old NCCL cannot change what it logs.
 TEST(NcclStartTest, FindsTheAlgorithmInASeparatePass) {
-  for (const auto& log : run_ranks({.ranks = 2}, account_for_one)) {
-    EXPECT_EQ(count_of(log, "-> Algo RING proto SIMPLE"), 1);
-    // Earlier lines are kept.
-    EXPECT_EQ(count_of(log, "Using network IB"), 1);
-  }
-}
-
-TEST(NcclStartTest, DoesNotFindTheAlgorithmOfAnOldNccl) {
-  for (const auto& log : run_ranks({.ranks = 2, .nccl = "nccl_old"}, account_for_one)) {
-    EXPECT_EQ(count_of(log, "-> Algo "), 0);
-    EXPECT_EQ(count_of(log, "Using network IB"), 1);
+  for (const auto& [nccl, found] : {std::pair{"nccl", 1U}, {"nccl_old", 0U}}) {
+    for (const auto& log : run_ranks({.ranks = 2, .nccl = nccl}, account_for_one)) {
+      EXPECT_EQ(count_of(log, "-> Algo RING proto SIMPLE"), found);
+      EXPECT_EQ(count_of(log, "Using network IB"), 1) << "earlier lines are kept";
+    }
   }
 }
 

@@ -10,6 +10,7 @@
 #include "bench/backends/nccl/gpu.hpp"
 #include "bench/collectives/definition.hpp"
 #include "lib/base/text.hpp"
+#include "tests/bench/backends/battery.hpp"
 #include "tests/bench/backends/nccl/ranks.hpp"
 
 namespace muster::bench {
@@ -26,16 +27,9 @@ constexpr std::uint64_t kGib = 1UL << 30;
 
 // The seconds as text, or the error.
 std::string measure(Backend& backend, const Operation& operation, const Pace& pace) {
-  const auto reserved = backend.reserve(operation);
-  if (!reserved) return reserved.error().message;
-  Progress progress;
-  const auto samples = backend.measure(operation, pace, progress);
-  if (!samples) return samples.error().message;
-  if (samples->samples.size() != 1) return "not one rank's samples";
-  const int rounds = pace.warm_up + pace.iterations + 1;  // the last one is verified
-  if (std::cmp_not_equal(progress.finished.load(), rounds))
-    return fmt::format("{} rounds", progress.finished.load());
-  return fmt::format("{:.12e}", fmt::join(samples->samples.front().seconds, " "));
+  const auto batch = measure_once(backend, operation, pace);
+  if (!batch) return batch.error().message;
+  return fmt::format("{:.12e}", fmt::join(batch->samples.front().seconds, " "));
 }
 
 // The bus bandwidth of each iteration of a rank, in GB/s.
@@ -76,16 +70,12 @@ TEST_P(NcclTimingTest, MeasuresTheBandwidthOf16Ranks) {
 
 TEST(NcclTimingCpuTest, MeasuresTheCpuTimeOfStartingIfRequested) {
   const auto answers = run_ranks({.ranks = 2}, [](Backend& backend) {
-    const Operation operation{.bytes = 64};
     std::string counts;
     for (const bool pipelined : {false, true}) {
       for (const bool cpu_time : {false, true}) {
-        Progress progress;
-        if (!backend.reserve(operation)) return std::string("not reserved");
-        const auto batch = backend.measure(
-            operation,
-            {.warm_up = 1, .iterations = 3, .pipelined = pipelined, .cpu_time = cpu_time},
-            progress);
+        const auto batch = measure_once(
+            backend, {.bytes = 64},
+            {.warm_up = 1, .iterations = 3, .pipelined = pipelined, .cpu_time = cpu_time});
         if (!batch) return batch.error().message;
         const auto& of_rank = batch->samples.front();
         counts += fmt::format("{}/{} ", of_rank.cpu_seconds.size(), of_rank.seconds.size());
@@ -111,7 +101,8 @@ TEST(NcclTimesTest, MeasuresTheBandwidthOfEveryCollective) {
   for (std::size_t i = 0; i < kCollectives; ++i) {
     const Operation operation{.collective = static_cast<Collective>(i), .bytes = 1 << 20};
     const auto& use = definition_of(operation.collective).nccl;
-    if (!use.is_supported() || use.rounds != nullptr) continue;  // the fake treats each as its own
+    if (use.by == NcclUse::By::nothing || use.by == NcclUse::By::groups)
+      continue;  // the fake treats each as its own
     const auto answers = run_ranks(
         {.ranks = 4,
          .scenario = fmt::format(R"({{"busbw": {{"{}": 50}}}})", to_string(operation.collective))},
@@ -217,24 +208,24 @@ TEST(NcclTimesTest, NeedsReservedMemory) {
   EXPECT_THAT(answers, Each(HasSubstr("needs buffers of 1024 and 1024 B, but 0 and 0 B are")));
 }
 
+std::string free_gib(Backend& backend) {
+  return fmt::format("{:.1f}", static_cast<double>(*backend.memory_free()) / kGib);
+}
+
 // NCCL gets a sixteenth, from 1 to 5 GiB. Of 20 GiB, two buffers of 12 GiB are too much, but one is
 // not.
 TEST(NcclTimesTest, ReportsAndReservesFreeMemory) {
   const auto answers =
       run_ranks({.ranks = 1, .scenario = R"({"memory_gib": 20})"}, [](Backend& backend) {
-        const auto gib = [&] { return static_cast<double>(*backend.memory_free()) / kGib; };
-        auto said = fmt::format("{:.1f}", gib());
+        const auto before = free_gib(backend);
         const bool both = backend.reserve({.bytes = 12 * kGib}).has_value();
         const bool one = backend.reserve({.in_place = true, .bytes = 12 * kGib}).has_value();
-        return fmt::format("{} {} {} {:.1f}", said, both, one, gib());
+        return fmt::format("{} {} {} {}", before, both, one, free_gib(backend));
       });
   EXPECT_THAT(answers, Each("18.7 false true 18.7"));
   for (const auto& [memory, left] : {std::pair(8, "7.0"), {80, "75.0"}, {192, "187.0"}}) {
     EXPECT_THAT(run_ranks({.ranks = 1, .scenario = fmt::format(R"({{"memory_gib": {}}})", memory)},
-                          [](Backend& backend) {
-                            const auto bytes = static_cast<double>(*backend.memory_free());
-                            return fmt::format("{:.1f}", bytes / kGib);
-                          }),
+                          free_gib),
                 Each(left));
   }
 }

@@ -1,17 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "bench/collectives/definition.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
 #include <array>
 #include <bit>
 
-#include "bench/collectives/definition.hpp"
+#include "lib/base/quantity.hpp"
 
 namespace muster::bench {
 namespace {
 
 using What = Received::What;
+using By = NcclUse::By;
 
 double factor_of_parts(double ranks) { return (ranks - 1) / ranks; }
-
-double factor_of_one(double /*ranks*/) { return 1; }
 
 // A rank keeps one unit of its own.
 double factor_of_shares(double ranks) {
@@ -47,25 +51,6 @@ int window_of(std::uint64_t bytes) {
       std::clamp<std::uint64_t>(kAtOnce / std::max<std::uint64_t>(bytes, 1), kMin, kWindow));
 }
 
-void hypercube_over_nccl(NcclCalls& nccl) {
-  if (nccl.round == 0 && !nccl.in_place()) {
-    nccl.send(nccl.rank, part_at(0));
-    nccl.receive(nccl.rank, part_at(nccl.rank));
-  }
-  if (nccl.ranks == 1) return;
-  const auto [peer, there, here] = cube_step(nccl.rank, nccl.round);
-  if (nccl.round == 0) {
-    nccl.send(peer, part_at(0));  // a group must not read what it receives
-  } else {
-    nccl.send_on(peer, here);
-  }
-  nccl.receive(peer, there);
-}
-
-int rounds_of_hypercube(int ranks) {
-  return ranks == 1 ? 1 : static_cast<int>(std::bit_width(static_cast<unsigned>(ranks))) - 1;
-}
-
 // In the order of MUSTER_COLLECTIVES.
 constexpr std::array<CollectiveDefinition, kCollectives> kDefinitions{{
     // Every rank receives the reduction of all inputs.
@@ -73,7 +58,7 @@ constexpr std::array<CollectiveDefinition, kCollectives> kDefinitions{{
      .reduces = true,
      .received = {.what = What::reduction},
      .bus_factor = [](double ranks) { return 2 * (ranks - 1) / ranks; },
-     .nccl = {.call = &NcclCalls::all_reduce, .log_name = "AllReduce"},
+     .nccl = {.by = By::function, .log_name = "AllReduce"},
      .mpi = {.name = "MPI_Allreduce", .divisible = true},
      .sim = {.bandwidth = &SimRates::ring_or_tree, .passes = 2}},
     // Every rank receives the parts of all ranks, in order.
@@ -82,7 +67,7 @@ constexpr std::array<CollectiveDefinition, kCollectives> kDefinitions{{
      .shape = send_one_part,
      .received = {.what = What::every_rank},
      .bus_factor = factor_of_parts,
-     .nccl = {.call = &NcclCalls::all_gather, .log_name = "AllGather"},
+     .nccl = {.by = By::function, .log_name = "AllGather"},
      .mpi = {.name = "MPI_Allgather"},
      .sim = {.bandwidth = &SimRates::ring_or_tree}},
     // Every rank receives its part of the reduction of all inputs.
@@ -92,7 +77,7 @@ constexpr std::array<CollectiveDefinition, kCollectives> kDefinitions{{
      .shape = receive_one_part,
      .received = {.what = What::reduction, .own_part = true},
      .bus_factor = factor_of_parts,
-     .nccl = {.call = &NcclCalls::reduce_scatter, .log_name = "ReduceScatter"},
+     .nccl = {.by = By::function, .log_name = "ReduceScatter"},
      .mpi = {.name = "MPI_Reduce_scatter_block", .received_first = true},
      .sim = {.bandwidth = &SimRates::ring_or_tree}},
     // Every rank receives the root's input.
@@ -102,8 +87,7 @@ constexpr std::array<CollectiveDefinition, kCollectives> kDefinitions{{
      .shape = [](Shape& shape,
                  const Participant& self) { shape.send = self.is_root() ? shape.send : 0; },
      .received = {.what = What::one_rank, .from = root_of},
-     .bus_factor = factor_of_one,
-     .nccl = {.call = &NcclCalls::broadcast, .log_name = "Broadcast"},
+     .nccl = {.by = By::function, .log_name = "Broadcast"},
      .mpi = {.name = "MPI_Bcast", .divisible = true},
      .sim = {.bandwidth = &SimRates::one_node}},
     // The root receives the reduction of all inputs.
@@ -113,8 +97,7 @@ constexpr std::array<CollectiveDefinition, kCollectives> kDefinitions{{
      .shape = [](Shape& shape,
                  const Participant& self) { shape.receive = self.is_root() ? shape.receive : 0; },
      .received = {.what = What::reduction},
-     .bus_factor = factor_of_one,
-     .nccl = {.call = &NcclCalls::reduce, .log_name = "Reduce"},
+     .nccl = {.by = By::function, .log_name = "Reduce"},
      .mpi = {.name = "MPI_Reduce", .divisible = true},
      .sim = {.bandwidth = &SimRates::one_node}},
     // Every rank receives its part of each rank's input, in order.
@@ -123,14 +106,7 @@ constexpr std::array<CollectiveDefinition, kCollectives> kDefinitions{{
      .exchanges = true,
      .received = {.what = What::every_rank, .own_part = true},
      .bus_factor = factor_of_parts,
-     .nccl = {.sends =
-                  [](NcclCalls& nccl) {
-                    for (int peer = 0; peer < nccl.ranks; ++peer) {
-                      nccl.send(peer, part_at(peer));
-                      nccl.receive(peer, part_at(peer));
-                    }
-                  },
-              .in_place = false},
+     .nccl = {.by = By::group},
      .mpi = {.name = "MPI_Alltoall"},
      .sim = {.bandwidth = &SimRates::pairs, .every_pair = true}},
     // alltoall with parts of unequal sizes: see shares_of().
@@ -140,14 +116,7 @@ constexpr std::array<CollectiveDefinition, kCollectives> kDefinitions{{
      .out_of_place_only = true,
      .received = {.what = What::every_rank, .own_part = true},
      .bus_factor = factor_of_shares,
-     .nccl = {.sends =
-                  [](NcclCalls& nccl) {
-                    for (int peer = 0; peer < nccl.ranks; ++peer) {
-                      nccl.send(peer, sent_to(peer, nccl.rank, nccl.ranks));
-                      nccl.receive(peer, received_from(peer, nccl.rank, nccl.ranks));
-                    }
-                  },
-              .in_place = false},
+     .nccl = {.by = By::group},
      .mpi = {.name = "MPI_Alltoallv", .counts_all = true},
      .sim = {.bandwidth = &SimRates::pairs, .every_pair = true}},
     // An all_gather along the edges of a hypercube, as nccl-tests' hypercube_perf: in each round a
@@ -158,46 +127,29 @@ constexpr std::array<CollectiveDefinition, kCollectives> kDefinitions{{
      .shape = send_one_part,
      .received = {.what = What::every_rank},
      .bus_factor = factor_of_parts,
-     .nccl = {.sends = hypercube_over_nccl, .rounds = rounds_of_hypercube},
+     .nccl = {.by = By::groups},
      .mpi = {.name = "MPI_Sendrecv", .counts_all = true},
      .sim = {.bandwidth = &SimRates::pairs, .every_pair = true}},
     // Every rank sends its input to the next one.
-    {
-        .name = "sendrecv",
-        .exchanges = true,
-        .received = {.what = What::one_rank,
-                     .from = [](const Participant& self) { return self.previous(); }},
-        .bus_factor = factor_of_one,
-        .nccl =
-            {
-                .sends =
-                    [](NcclCalls& nccl) {
-                      nccl.send(nccl.next(), part_at(0));
-                      nccl.receive(nccl.previous(), part_at(0));
-                    },
-                .in_place = false},
-        .mpi = {.name = "MPI_Sendrecv", .divisible = true},
-        .sim = {.bandwidth = &SimRates::one_hca}},
+    {.name = "sendrecv",
+     .exchanges = true,
+     .received = {.what = What::one_rank,
+                  .from = [](const Participant& self) { return self.previous(); }},
+     .nccl = {.by = By::group},
+     .mpi = {.name = "MPI_Sendrecv", .divisible = true},
+     .sim = {.bandwidth = &SimRates::one_hca}},
     // The root receives the parts of all ranks, in order.
     {.name = "gather",
      .in_parts = true,
      .has_root = true,
      .shape =
          [](Shape& shape, const Participant& self) {
-           shape.send = shape.count;
-           if (!self.is_root()) shape.receive = 0;
-           if (self.is_root()) shape.send_at = own_part(shape, self);
+           send_one_part(shape, self);
+           if (!self.is_root()) shape.receive = shape.send_at = 0;
          },
      .received = {.what = What::every_rank},
      .bus_factor = factor_of_parts,
-     .nccl =
-         {.sends =
-              [](NcclCalls& nccl) {
-                nccl.send(nccl.root, part_at(0));
-                for (int peer = 0; nccl.is_root() && peer < nccl.ranks; ++peer) {
-                  nccl.receive(peer, part_at(peer));
-                }
-              }},
+     .nccl = {.by = By::group},
      .mpi = {.name = "MPI_Gather"},
      .sim = {.bandwidth = &SimRates::one_rank, .every_pair = true}},
     // Every rank receives its part of the root's input.
@@ -206,20 +158,12 @@ constexpr std::array<CollectiveDefinition, kCollectives> kDefinitions{{
      .has_root = true,
      .shape =
          [](Shape& shape, const Participant& self) {
-           shape.receive = shape.count;
-           if (!self.is_root()) shape.send = 0;
-           if (self.is_root()) shape.receive_at = own_part(shape, self);
+           receive_one_part(shape, self);
+           if (!self.is_root()) shape.send = shape.receive_at = 0;
          },
      .received = {.what = What::one_rank, .own_part = true, .from = root_of},
      .bus_factor = factor_of_parts,
-     .nccl =
-         {.sends =
-              [](NcclCalls& nccl) {
-                for (int peer = 0; nccl.is_root() && peer < nccl.ranks; ++peer) {
-                  nccl.send(peer, part_at(peer));
-                }
-                nccl.receive(nccl.root, part_at(0));
-              }},
+     .nccl = {.by = By::group},
      .mpi = {.name = "MPI_Scatter"},
      .sim = {.bandwidth = &SimRates::one_rank, .every_pair = true}},
     // A message goes back and forth in each pair of ranks. The time is that of one direction.
@@ -227,7 +171,6 @@ constexpr std::array<CollectiveDefinition, kCollectives> kDefinitions{{
      .in_pairs = true,
      .messages = [](std::uint64_t /*bytes*/) { return 2; },
      .received = kFromPartner,
-     .bus_factor = factor_of_one,
      .mpi = {.name = "MPI_Send and MPI_Recv"},
      .sim = {.bandwidth = &SimRates::one_hca, .passes = 2}},
     // One rank of each pair sends windows of messages to the other. All share one buffer, as in
@@ -238,7 +181,6 @@ constexpr std::array<CollectiveDefinition, kCollectives> kDefinitions{{
      .shape = [](Shape& shape,
                  const Participant& self) { (self.begins() ? shape.receive : shape.send) = 0; },
      .received = kFromPartner,
-     .bus_factor = factor_of_one,
      .mpi = {.name = "MPI_Isend and MPI_Irecv"},
      .sim = {.bandwidth = &SimRates::one_hca}},
     // The two ranks of each pair send windows of messages to each other at the same time.
@@ -252,7 +194,6 @@ constexpr std::array<CollectiveDefinition, kCollectives> kDefinitions{{
     // No rank continues before all have arrived. It has a time but no bandwidth.
     {.name = "barrier",
      .no_data = true,
-     .bus_factor = factor_of_one,
      .mpi = {.name = "MPI_Barrier"},
      .sim = {.bandwidth = &SimRates::one_node}},
 }};
@@ -272,6 +213,37 @@ std::uint64_t shares_below(std::uint64_t distance) {
   constexpr std::array<std::uint64_t, kTurn> kBegun{0, 1, 3, 6};
   constexpr std::uint64_t kOfTurn = 10;
   return distance / kTurn * kOfTurn + kBegun.at(distance % kTurn);
+}
+
+struct TypeRow {
+  Type type;
+  std::string_view name;
+  std::string_view table_name;
+  std::size_t size;
+};
+
+constexpr std::array<TypeRow, kTypes> kTypeRows{{
+    {Type::f32, "f32", "float", 4},
+    {Type::f64, "f64", "double", 8},
+    {Type::f16, "f16", "half", 2},
+    {Type::bf16, "bf16", "bfloat16", 2},
+    {Type::f8e4m3, "f8e4m3", "f8e4m3", 1},
+    {Type::f8e5m2, "f8e5m2", "f8e5m2", 1},
+    {Type::i8, "i8", "int8", 1},
+    {Type::i32, "i32", "int32", 4},
+    {Type::i64, "i64", "int64", 8},
+    {Type::u8, "u8", "uint8", 1},
+    {Type::u32, "u32", "uint32", 4},
+    {Type::u64, "u64", "uint64", 8},
+}};
+
+constexpr std::array<std::string_view, kReductions> kReductionNames{"sum", "prod", "min", "max",
+                                                                    "avg"};
+
+// Parts are multiples of 16 bytes, as in nccl-tests.
+std::uint64_t part_of(std::uint64_t elements, std::size_t size, std::uint64_t ranks) {
+  const std::uint64_t unit = 16 / size;
+  return elements / ranks / unit * unit;
 }
 
 }  // namespace
@@ -313,6 +285,85 @@ Stretch received_from(int peer, int rank, int ranks) {
   const auto distance = static_cast<std::uint64_t>(ranks - peer + rank);
   const auto later = shares_of(ranks) - shares_below(distance + 1);
   return {.first = own + later, .count = share_at(distance)};
+}
+
+std::string_view to_string(Collective collective) { return definition_of(collective).name; }
+
+std::string_view to_string(Type type) { return kTypeRows.at(static_cast<std::size_t>(type)).name; }
+
+std::string_view to_string(Reduction reduction) {
+  return kReductionNames.at(static_cast<std::size_t>(reduction));
+}
+
+std::string_view table_name(Type type) {
+  return kTypeRows.at(static_cast<std::size_t>(type)).table_name;
+}
+
+std::optional<Collective> parse_collective(std::string_view word) {
+  for (std::size_t i = 0; i < kCollectives; ++i) {
+    const auto collective = static_cast<Collective>(i);
+    if (to_string(collective) == word) return collective;
+  }
+  return std::nullopt;
+}
+
+std::string size_text(std::uint64_t bytes) { return to_string(Bytes{static_cast<double>(bytes)}); }
+
+std::size_t size_of(Type type) { return kTypeRows.at(static_cast<std::size_t>(type)).size; }
+
+bool reduces(Collective collective) { return definition_of(collective).reduces; }
+
+bool has_root(Collective collective) { return definition_of(collective).has_root; }
+
+bool moves_data(Collective collective) { return !definition_of(collective).no_data; }
+
+Result<void> can_run(const Operation& operation, int ranks) {
+  const auto& definition = definition_of(operation.collective);
+  const bool never_in_place =
+      definition.in_pairs || definition.no_data || definition.out_of_place_only;
+  if (operation.in_place && never_in_place) {
+    return make_error(fmt::format("{} cannot run in place", definition.name));
+  }
+  if (definition.in_pairs && ranks % 2 != 0) {
+    return make_error(
+        fmt::format("{} needs an even number of ranks, got {}", definition.name, ranks));
+  }
+  if (definition.power_of_two && !std::has_single_bit(static_cast<unsigned>(ranks))) {
+    return make_error(fmt::format("{} needs 2, 4, 8 … ranks, got {}", definition.name, ranks));
+  }
+  return {};
+}
+
+int messages_of(const Operation& operation) {
+  const auto messages = definition_of(operation.collective).messages;
+  return messages == nullptr ? 1 : messages(operation.bytes);
+}
+
+bool is_repeatable(const Operation& operation) {
+  if (!operation.in_place) return true;
+  const auto& definition = definition_of(operation.collective);
+  if (definition.exchanges) return false;
+  return !definition.reduces || operation.reduction == Reduction::min ||
+         operation.reduction == Reduction::max;
+}
+
+Shape shape_of(const Operation& operation, int rank, int ranks) {
+  const auto& definition = definition_of(operation.collective);
+  const auto size = size_of(operation.type);
+  const auto elements = definition.no_data ? 0 : operation.bytes / size;
+  const auto equal = definition.in_parts ? static_cast<std::uint64_t>(ranks) : 1;
+  const auto parts = definition.unequal ? shares_of(ranks) : equal;
+  const auto count = definition.in_parts ? part_of(elements, size, parts) : elements;
+  const auto all = count * parts;
+  Shape shape{.count = count, .send = all, .receive = all, .bytes = all * size};
+  if (definition.shape != nullptr) {
+    definition.shape(shape, {.rank = rank, .ranks = ranks, .root = operation.root});
+  }
+  return shape;
+}
+
+double bus_factor(Collective collective, int ranks) {
+  return ranks <= 1 ? 0 : definition_of(collective).bus_factor(ranks);
 }
 
 }  // namespace muster::bench
