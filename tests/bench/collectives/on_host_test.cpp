@@ -121,22 +121,17 @@ TEST_P(SpecialTest, IsNeverRight) {
   }
 }
 
+// NaN, minus zero, and infinity.
 INSTANTIATE_TEST_SUITE_P(
-    NotANumber, SpecialTest,
+    Bits, SpecialTest,
     ::testing::Values(Special{Type::f32, 0x7fc00000}, Special{Type::f32, 0xffc00000},
                       Special{Type::f32, 0x7f800001}, Special{Type::f64, 0x7ff8000000000000},
-                      Special{Type::f16, 0x7e00}, Special{Type::bf16, 0x7fc0}));
-INSTANTIATE_TEST_SUITE_P(MinusZero, SpecialTest,
-                         ::testing::Values(Special{Type::f32, 0x80000000},
-                                           Special{Type::f64, 0x8000000000000000},
-                                           Special{Type::f16, 0x8000},
-                                           Special{Type::bf16, 0x8000}));
-INSTANTIATE_TEST_SUITE_P(Infinity, SpecialTest,
-                         ::testing::Values(Special{Type::f32, 0x7f800000},
-                                           Special{Type::f32, 0xff800000},
-                                           Special{Type::f64, 0x7ff0000000000000},
-                                           Special{Type::f16, 0x7c00},
-                                           Special{Type::bf16, 0x7f80}));
+                      Special{Type::f16, 0x7e00}, Special{Type::bf16, 0x7fc0},
+                      Special{Type::f32, 0x80000000}, Special{Type::f64, 0x8000000000000000},
+                      Special{Type::f16, 0x8000}, Special{Type::bf16, 0x8000},
+                      Special{Type::f32, 0x7f800000}, Special{Type::f32, 0xff800000},
+                      Special{Type::f64, 0x7ff0000000000000}, Special{Type::f16, 0x7c00},
+                      Special{Type::bf16, 0x7f80}));
 
 TEST(OnHostTest, HasExactBounds) {
   const std::vector<Segment> segments{
