@@ -6,6 +6,7 @@
 #include <array>
 #include <csignal>
 #include <cstring>
+#include <span>
 #include <utility>
 
 #include "tests/fakes/nccl/library.hpp"
@@ -24,10 +25,8 @@ class Execution {
   bool advance(Time& now) {
     if (member_->given_up) return true;
     if (member_->error != 0) return false;
-    if (!numbered_) {
-      number_ = member_->executed++;
-      numbered_ = true;
-    }
+    if (!numbered_) number_ = member_->executed++;
+    numbered_ = true;
     if (!published_ && !publish(now)) return false;
     for (int rank = 0; rank < ranks(); ++rank) {
       if (seat(rank).arrived.load(std::memory_order_acquire) <= number_) return false;
@@ -52,7 +51,10 @@ class Execution {
     return ranks_on(*member_, host, gpu);
   }
 
-  [[nodiscard]] bool has_host(int host) const { return count(host) > 0; }
+  // The parts that a rank sends.
+  [[nodiscard]] std::span<const Part> parts_of(int rank) const {
+    return std::span<const Part>(slot(rank).part).first(slot(rank).parts);
+  }
 
   // The share of the bandwidth that a slow part leaves.
   [[nodiscard]] double share() const {
@@ -72,10 +74,8 @@ class Execution {
       ::kill(::getpid(), SIGKILL);
     }
     if (faults.hang && faults.hang->is(own(), number_)) return false;
-    if (faults.hang_between && has_host(faults.hang_between->first) &&
-        has_host(faults.hang_between->second)) {
-      return false;
-    }
+    const auto& between = faults.hang_between;
+    if (between && count(between->first) > 0 && count(between->second) > 0) return false;
     if (faults.async_error && faults.async_error->when.is(own(), number_)) {
       fail(*member_, faults.async_error->code, faults.async_error->text);
       return false;
@@ -132,9 +132,7 @@ class Execution {
 
   // The n-th part that a rank sends to this one.
   [[nodiscard]] const Part* part_from(int rank, std::uint64_t nth) const {
-    const auto& theirs = slot(rank);
-    for (std::uint64_t i = 0; i < theirs.parts; ++i) {
-      const auto& part = theirs.part.at(i);
+    for (const auto& part : parts_of(rank)) {
       if (part.peer != -1 && part.peer != own()) continue;
       if (nth-- == 0) return &part;
     }
@@ -199,18 +197,10 @@ class Execution {
     }
   }
 
-  [[nodiscard]] static bool are_equal(const Slot& slot) {
-    return std::all_of(slot.part.begin(), slot.part.begin() + slot.parts,
-                       [&](const Part& part) { return part.bytes == slot.part.front().bytes; });
-  }
-
   // The bytes that this rank sends to others.
   [[nodiscard]] long double given() const {
     std::uint64_t bytes = 0;
-    const auto& mine = slot(own());
-    for (std::uint64_t i = 0; i < mine.parts; ++i) {
-      if (mine.part.at(i).peer != own()) bytes += mine.part.at(i).bytes;
-    }
+    for (const auto& part : parts_of(own())) bytes += part.peer == own() ? 0 : part.bytes;
     return static_cast<long double>(bytes);
   }
 
@@ -219,18 +209,21 @@ class Execution {
     std::uint64_t parts = 0;
     std::uint64_t most = 0;
     bool one_taker = true;
+    const auto& first = slot(0).part.front();
     for (int rank = 0; rank < ranks(); ++rank) {
-      const auto& theirs = slot(rank);
-      parts += theirs.parts;
-      most = std::max(most, theirs.parts);
-      for (std::uint64_t i = 0; i < theirs.parts; ++i) {
-        one_taker = one_taker && theirs.part.at(i).peer == slot(0).part.at(0).peer;
-      }
+      parts += slot(rank).parts;
+      most = std::max(most, slot(rank).parts);
+      one_taker = one_taker && std::ranges::all_of(parts_of(rank), [&](const Part& part) {
+                    return part.peer == first.peer;
+                  });
     }
     const auto all = static_cast<std::uint64_t>(ranks());
-    if (parts == all * all && all > 1) return are_equal(slot(0)) ? "alltoall" : "alltoallv";
-    if (most == all && all > 1) return "scatter";
-    return one_taker && all > 1 ? "gather" : "sendrecv";
+    const bool equal = std::ranges::all_of(
+        parts_of(0), [&](const Part& part) { return part.bytes == first.bytes; });
+    if (all == 1) return "sendrecv";
+    if (parts == all * all) return equal ? "alltoall" : "alltoallv";
+    if (most == all) return "scatter";
+    return one_taker ? "gather" : "sendrecv";
   }
 
   [[nodiscard]] std::string_view name() const {

@@ -4,7 +4,6 @@
 
 #include <array>
 #include <atomic>
-#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
@@ -98,10 +97,6 @@ struct Meeting {
   std::array<std::array<Slot, kMaxRanks>, 2> slots;  // of two operations, by turns
 };
 
-// Makes a meeting and its id.
-[[nodiscard]] bool open_meeting(bench::nccl::UniqueId& id);
-void leave_meeting(Meeting* meeting);
-
 // Communicators, and how their operations run.
 
 enum class Kind { all_reduce, all_gather, reduce_scatter, broadcast, reduce, parts };
@@ -150,8 +145,6 @@ struct Call {
 
 void fail(Member& member, int code, std::string text);
 
-inline constexpr auto kNap = std::chrono::milliseconds(1);
-
 struct Group {
   int depth = 0;
   Call call;                // of sends and receives
@@ -173,14 +166,6 @@ struct Library {
 [[nodiscard]] std::shared_ptr<Member> find(bench::nccl::Communicator handle);
 // Records the text as the last error and returns the code.
 [[nodiscard]] int refuse(int code, std::string text);
-
-// Takes a seat in the meeting. Returns "in progress" unless there is an error.
-[[nodiscard]] int begin(bench::nccl::Communicator* made, int ranks, const bench::nccl::UniqueId& id,
-                        int rank, bool blocking);
-// Advances a call in progress.
-void progress(Member& member);
 [[nodiscard]] int state_of(const Member& member);
-// Waits until the communicator has done its call; others may call meanwhile.
-[[nodiscard]] int wait_for(bench::nccl::Communicator handle);
 
 }  // namespace muster::fakes::gpu

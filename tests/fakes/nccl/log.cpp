@@ -6,6 +6,7 @@
 #include <cctype>
 #include <cstdio>
 #include <cstdlib>
+#include <optional>
 
 #include "tests/fakes/nccl/library.hpp"
 
@@ -38,31 +39,22 @@ std::FILE* open_log(int rank) {
 
 // Read at the first line, as by NCCL; later changes have no effect.
 struct Settings {
-  bool read = false;
   bool informs = false;
   std::string subsystems;
   std::FILE* file = nullptr;
 };
 
-Settings& kept() {
-  static Settings settings;
+std::optional<Settings>& kept() {
+  static std::optional<Settings> settings;
   return settings;
 }
 
 const Settings& settings(int rank) {
-  auto& all = kept();
-  if (all.read) return all;
-  if (all.file != nullptr && all.file != stdout) static_cast<void>(std::fclose(all.file));
-  all = {.read = true,
-         .informs = ::strcasecmp(variable("NCCL_DEBUG").c_str(), "INFO") == 0,
-         .subsystems = variable("NCCL_DEBUG_SUBSYS"),
-         .file = open_log(rank)};
-  return all;
-}
-
-bool asked(const Settings& all, const char* subsystem) {
-  if (all.subsystems.empty()) return std::string_view(subsystem) != "TUNING";
-  return all.subsystems.find(subsystem) != std::string::npos;
+  if (kept()) return *kept();
+  return kept().emplace(
+      Settings{.informs = ::strcasecmp(variable("NCCL_DEBUG").c_str(), "INFO") == 0,
+               .subsystems = variable("NCCL_DEBUG_SUBSYS"),
+               .file = open_log(rank)});
 }
 
 void write(const Writer& writer, std::string_view level, std::string_view text) {
@@ -88,7 +80,9 @@ std::string function_name(std::string_view name) {
 
 void inform(const Writer& writer, const char* subsystem, std::string_view text) {
   const auto& all = settings(writer.rank);
-  if (all.informs && asked(all, subsystem)) write(writer, "NCCL INFO", text);
+  const bool wanted = all.subsystems.empty() ? std::string_view(subsystem) != "TUNING"
+                                             : all.subsystems.find(subsystem) != std::string::npos;
+  if (all.informs && wanted) write(writer, "NCCL INFO", text);
 }
 
 int gpu_of(int rank) { return scenario().gpus > 0 ? rank % scenario().gpus : 0; }
@@ -139,21 +133,21 @@ void log_pair(const Writer& writer, int from, int to, bool sends) {
   inform(writer, "NET", fmt::format("{} [{}] via {}", pair, sends ? "send" : "receive", path));
 }
 
-}  // namespace
-
-void log_warning(const Writer& writer, std::string_view text) {
-  if (!variable("NCCL_DEBUG").empty()) {
-    write(writer, "NCCL WARN", text);
-  }
-}
-
-void log_arrival(const Writer& writer) {
+void log_init(const Writer& writer, std::string_view state) {
   inform(
       writer, "INIT",
       fmt::format("ncclCommInitRankConfig comm 0x5581d8f0 rank {} nranks {} cudaDev {} nvmlDev {} "
-                  "busId {:x}000a000 commId 0x1a2b3c4d - Init START",
-                  writer.rank, writer.ranks, writer.gpu, writer.gpu, writer.gpu));
+                  "busId {:x}000a000 commId 0x1a2b3c4d - Init {}",
+                  writer.rank, writer.ranks, writer.gpu, writer.gpu, writer.gpu + 1, state));
 }
+
+}  // namespace
+
+void log_warning(const Writer& writer, std::string_view text) {
+  if (!variable("NCCL_DEBUG").empty()) write(writer, "NCCL WARN", text);
+}
+
+void log_arrival(const Writer& writer) { log_init(writer, "START"); }
 
 void log_begin(const Writer& writer) {
   inform(writer, "INIT", "NCCL version 2.28.9+cuda13.0");
@@ -169,11 +163,7 @@ void log_begin(const Writer& writer) {
   inform(writer, "INIT",
          fmt::format("NVLS multicast support is {}available on dev {}",
                      scenario().inside == "nvls" ? "" : "not ", writer.gpu));
-  inform(
-      writer, "INIT",
-      fmt::format("ncclCommInitRankConfig comm 0x5581d8f0 rank {} nranks {} cudaDev {} nvmlDev {} "
-                  "busId {:x}000a000 commId 0x1a2b3c4d - Init COMPLETE",
-                  writer.rank, writer.ranks, writer.gpu, writer.gpu, writer.gpu + 1));
+  log_init(writer, "COMPLETE");
   for (const auto& line : scenario().log) inform(writer, "INIT", line);
 }
 
@@ -196,6 +186,9 @@ void log_operation(const Writer& writer, std::string_view name, std::uint64_t by
                      function_name(name), bytes));
 }
 
-void forget_log_settings() { kept().read = false; }
+void forget_log_settings() {
+  if (kept() && kept()->file != stdout) static_cast<void>(std::fclose(kept()->file));
+  kept().reset();
+}
 
 }  // namespace muster::fakes::gpu

@@ -25,8 +25,8 @@ int examine(const Member* member, int type, std::uint64_t count) {
   }
   const bool new_enough = type < nccl::kBfloat16 || version() >= 22400 ||
                           (type == nccl::kBfloat16 && version() >= 21000);
-  const bool known = width_of(type) > 0 && new_enough;
-  if (!known) return refuse(nccl::kInvalidArgument, fmt::format("invalid type {}", type));
+  if (width_of(type) == 0 || !new_enough)
+    return refuse(nccl::kInvalidArgument, fmt::format("invalid type {}", type));
   if (current_gpu() != member->writer.gpu) {
     return refuse(nccl::kInvalidArgument, "the communicator is of another GPU than is current");
   }
@@ -92,7 +92,6 @@ std::vector<Gift> gifts_of(const Collective& asked, const Writer& writer, std::u
   if (asked.kind == Kind::broadcast && writer.rank != asked.root) return {};
   if (asked.kind != Kind::reduce_scatter) return {{.peer = -1, .from = from, .bytes = bytes}};
   std::vector<Gift> gifts;
-  gifts.reserve(static_cast<std::size_t>(writer.ranks));
   for (int peer = 0; peer < writer.ranks; ++peer) {
     gifts.push_back({peer, from + static_cast<std::uint64_t>(peer) * bytes, bytes});
   }
@@ -105,7 +104,6 @@ std::vector<Taking> takings_of(const Collective& asked, const Writer& writer, st
   if (asked.kind == Kind::broadcast) return {{.peer = asked.root, .to = to, .bytes = bytes}};
   if (asked.kind != Kind::all_gather) return {{.peer = -1, .to = to, .bytes = bytes}};
   std::vector<Taking> takings;
-  takings.reserve(static_cast<std::size_t>(writer.ranks));
   for (int peer = 0; peer < writer.ranks; ++peer) {
     takings.push_back({peer, to + static_cast<std::uint64_t>(peer) * bytes, bytes});
   }
