@@ -4,7 +4,6 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <strings.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -27,6 +26,7 @@ namespace {
 constexpr std::size_t kLargestLog = 16UL * 1024 * 1024;
 constexpr const char* kSubsystems = "INIT,ENV,NET,P2P,SHM,GRAPH,NVLS";
 constexpr const char* kWithOperations = "INIT,ENV,NET,P2P,SHM,GRAPH,NVLS,TUNING";
+constexpr const char* kRasAddress = "NCCL_RAS_ADDR";
 
 struct KeptLog {
   Descriptor file;        // has no name, so it vanishes with the process
@@ -42,18 +42,16 @@ KeptLog& kept() {
   return all;
 }
 
-std::string contents_of(const Descriptor& from, std::size_t most) {
+std::string contents_of(const Descriptor& from) {
   std::string text;
   std::array<char, 16384> part{};
-  while (from.is_open() && text.size() < most) {
+  while (from.is_open() && text.size() < kLargestLog) {
     const auto got = ::pread(from.get(), part.data(), part.size(), static_cast<off_t>(text.size()));
     if (got <= 0) break;
     text.append(part.data(), static_cast<std::size_t>(got));
   }
   return text;
 }
-
-constexpr const char* kRasAddress = "NCCL_RAS_ADDR";
 
 // Not a host name: a name server may take long to answer.
 std::optional<Endpoint> numeric_endpoint(std::string_view text) {
@@ -118,8 +116,8 @@ std::string nccl_log_remark() {
 
 void replay_nccl_log() {
   if (kept().requested.empty() || !kept().file.is_open()) return;
-  const bool all = ::strcasecmp(kept().requested.c_str(), "INFO") == 0 ||
-                   ::strcasecmp(kept().requested.c_str(), "TRACE") == 0;
+  const auto level = lower_case(kept().requested);
+  const bool all = level == "info" || level == "trace";
   const auto log = nccl_log();
   std::size_t begin = log.size();
   {
@@ -141,7 +139,7 @@ bool log_nccl_operations(bool wanted) {
 }
 
 std::string nccl_log() {
-  const auto text = contents_of(kept().file, kLargestLog);
+  const auto text = contents_of(kept().file);
   const std::lock_guard lock(kept().guard);
   return kept().earlier + text;
 }
@@ -162,8 +160,7 @@ std::vector<std::string> DiagnosisReader::read() {
   constexpr std::string_view kPrefix = "NCCL DIAG ";
   restore_standard_output();
   std::vector<std::string> lines;
-  constexpr std::size_t kMax = 1UL << 20;
-  const auto text = contents_of(file_, kMax);
+  const auto text = contents_of(file_);
   for (const auto line : split_lines(text)) {
     if (line.starts_with(kPrefix)) {
       lines.push_back(printable(line.substr(kPrefix.size())));
