@@ -25,15 +25,9 @@ std::unique_ptr<Backend> sim_of(std::string_view words) {
   return make_sim_backend(cluster.value_or(SimCluster()));
 }
 
-Operation all_reduce_of(std::uint64_t bytes) {
-  Operation operation;
-  operation.bytes = bytes;
-  return operation;
-}
-
 std::vector<Samples> measured(Backend& backend, const Pace& pace = {}) {
   Progress progress;
-  const auto batch = backend.measure(all_reduce_of(1 << 20), pace, progress);
+  const auto batch = backend.measure({.bytes = 1 << 20}, pace, progress);
   EXPECT_TRUE(batch) << batch.error().message;
   return batch ? batch->samples : std::vector<Samples>();
 }
@@ -56,7 +50,7 @@ TEST(SimTest, EveryRankHasSamples) {
   EXPECT_THAT(samples[3].seconds, SizeIs(3));
   const auto cluster = *parse_sim("nodes=2,gpus=2");
   EXPECT_THAT(samples[3].seconds,
-              Each(ClusterModel(cluster).seconds(whole(cluster), all_reduce_of(1 << 20))));
+              Each(ClusterModel(cluster).seconds(whole(cluster), {.bytes = 1 << 20})));
 }
 
 TEST(SimTest, RunsAreReproducible) {
@@ -72,18 +66,13 @@ TEST(SimTest, RunsAreReproducible) {
 }
 
 TEST(SimTest, HealthyDataAreCorrect) {
-  const auto sim = sim_of("");
-  const auto wrong = verify_once(*sim, all_reduce_of(1024));
-  ASSERT_TRUE(wrong);
-  EXPECT_THAT(*wrong, IsEmpty());
+  EXPECT_THAT(verify_once(*sim_of(""), {.bytes = 1024}).value(), IsEmpty());
 }
 
 TEST(SimTest, HasTheWrongElementOfTheFault) {
   for (const auto type : every_type()) {
     const auto sim = sim_of("fault=wrong:13:100");
-    auto operation = all_reduce_of(1024);
-    operation.type = type;
-    const auto wrong = verify_once(*sim, operation);
+    const auto wrong = verify_once(*sim, {.type = type, .bytes = 1024});
     ASSERT_TRUE(wrong);
     ASSERT_THAT(*wrong, SizeIs(1)) << to_string(type);
     const auto& [rank, elements, first, observed, low, high, timed] = wrong->front();
@@ -96,10 +85,11 @@ TEST(SimTest, HasTheWrongElementOfTheFault) {
 
 TEST(SimTest, OnlyReceivedElementsCanBeWrong) {
   const auto sim = sim_of("fault=wrong:13:256");
-  EXPECT_THAT(verify_once(*sim, all_reduce_of(1024)).value(), IsEmpty());
-  auto gather = all_reduce_of(1024);
-  gather.collective = Collective::gather;
-  EXPECT_THAT(verify_once(*sim_of("fault=wrong:13:0"), gather).value(), IsEmpty());
+  EXPECT_THAT(verify_once(*sim, {.bytes = 1024}).value(), IsEmpty());
+  EXPECT_THAT(
+      verify_once(*sim_of("fault=wrong:13:0"), {.collective = Collective::gather, .bytes = 1024})
+          .value(),
+      IsEmpty());
 }
 
 TEST(SimTest, AHungRankStopsAllUntilAbort) {
@@ -107,7 +97,7 @@ TEST(SimTest, AHungRankStopsAllUntilAbort) {
   measured(*sim, {.warm_up = 0, .iterations = 4});
   Progress progress;
   auto call = std::async(std::launch::async, [&] {
-    return sim->measure(all_reduce_of(64), {.warm_up = 0, .iterations = 9}, progress);
+    return sim->measure({.bytes = 64}, {.warm_up = 0, .iterations = 9}, progress);
   });
   while (progress.finished < 3) std::this_thread::yield();
   EXPECT_EQ(call.wait_for(std::chrono::milliseconds(20)), std::future_status::timeout);
@@ -119,18 +109,12 @@ TEST(SimTest, AHungRankStopsAllUntilAbort) {
 }
 
 TEST(SimTest, AVerificationMayHang) {
-  const auto sim = sim_of("fault=hang:5:0");
-  sim->abort();
-  EXPECT_EQ(verify_once(*sim, all_reduce_of(64)).error().message,
-            "rank 5 did not start operation 0");
-}
-
-TEST(SimTest, AHungNodeStopsTheFirstOperation) {
-  for (const auto* fault : {"fault=hang:1", "fault=hang_link:1:0"}) {
+  for (const auto& [fault, rank] :
+       {std::pair{"fault=hang:5:0", 5}, {"fault=hang:1", 8}, {"fault=hang_link:1:0", 8}}) {
     const auto sim = sim_of(fault);
     sim->abort();
-    EXPECT_EQ(verify_once(*sim, all_reduce_of(64)).error().message,
-              "rank 8 did not start operation 0");
+    EXPECT_EQ(verify_once(*sim, {.bytes = 64}).error().message,
+              fmt::format("rank {} did not start operation 0", rank));
   }
 }
 
@@ -140,7 +124,7 @@ TEST(SimTest, AGroupHasItsOwnRanks) {
   EXPECT_EQ(sim->ranks(), 2);
   EXPECT_EQ(sim->members()[0].host, "sim2");
   EXPECT_EQ(sim->members()[1].device_id, "gpu4");
-  const auto wrong = verify_once(*sim, all_reduce_of(1024));
+  const auto wrong = verify_once(*sim, {.bytes = 1024});
   ASSERT_TRUE(wrong);
   ASSERT_THAT(*wrong, SizeIs(1));
   EXPECT_EQ(wrong->front().rank, 0);
@@ -148,12 +132,8 @@ TEST(SimTest, AGroupHasItsOwnRanks) {
 
 TEST(SimTest, RefusesAnUnknownRoot) {
   const auto sim = sim_of("");
-  auto operation = all_reduce_of(64);
-  operation.root = 16;
-  EXPECT_EQ(sim->supports(operation, {}).error().message, "there is no rank 16");
-  operation.root = 15;
-  EXPECT_TRUE(sim->supports(operation, {}));
-  EXPECT_TRUE(sim->reserve(operation));
+  EXPECT_EQ(sim->supports({.root = 16, .bytes = 64}, {}).error().message, "there is no rank 16");
+  EXPECT_TRUE(sim->supports({.root = 15, .bytes = 64}, {}));
 }
 
 TEST(SimTest, LogsAsNcclDoes) {
