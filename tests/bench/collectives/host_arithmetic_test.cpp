@@ -72,18 +72,15 @@ TEST(HostArithmeticTest, DividesBytesByMoreRanksThanAByteCounts) {
   EXPECT_EQ(sums, (std::vector<std::uint8_t>{0, 0, 0}));
 }
 
-TEST(HostArithmeticTest, WrapsProductsThatOverflow) {
-  std::vector<std::int64_t> one{std::int64_t{1} << 62};
-  std::vector<std::int64_t> both{2};
-  combine_of(Type::i64, Reduction::prod)(one.data(), both.data(), 1);
-  EXPECT_EQ(both.front(), std::numeric_limits<std::int64_t>::min());
-}
-
 TEST(HostArithmeticTest, WrapsIntegersThatOverflow) {
-  std::vector<std::int32_t> one{2147483647};
-  std::vector<std::int32_t> both{1};
-  combine_of(Type::i32, Reduction::sum)(one.data(), both.data(), 1);
-  EXPECT_EQ(both.front(), -2147483647 - 1);
+  const auto factor = std::int64_t{1} << 62;
+  std::int64_t product = 2;
+  combine_of(Type::i64, Reduction::prod)(&factor, &product, 1);
+  EXPECT_EQ(product, std::numeric_limits<std::int64_t>::min());
+  const auto addend = std::numeric_limits<std::int32_t>::max();
+  std::int32_t sum = 1;
+  combine_of(Type::i32, Reduction::sum)(&addend, &sum, 1);
+  EXPECT_EQ(sum, std::numeric_limits<std::int32_t>::min());
 }
 
 }  // namespace
