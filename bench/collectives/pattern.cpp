@@ -63,8 +63,8 @@ std::vector<Segment> from_each(const Operation& operation, int rank, int ranks,
   return segments;
 }
 
-// Host memory is filled and verified as fast as by memcpy() and memcmp(): the table of one period is
-// repeated in a block that stays in the cache.
+// Host memory is filled and verified as fast as by memcpy() and memcmp(): the table of one period
+// is repeated in a block that stays in the cache.
 constexpr std::size_t kBlock = 4096;  // elements, at least
 
 // The table as elements, repeated. `count` elements will be used.
