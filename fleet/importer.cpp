@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <optional>
 #include <utility>
 
 #include "fleet/store.hpp"
@@ -49,9 +48,17 @@ Result<std::int64_t> Importer::node_id(std::string_view name) {
   return nodes_[std::string(name)] = *id;
 }
 
-Result<void> Importer::touch(std::int64_t node) {
-  if (!touched_.try_emplace(node, true).second) return {};
-  return database_.run("UPDATE node SET touched = 1 WHERE id = ? AND NOT touched", node);
+Result<void> Importer::touch(std::int64_t node, std::int64_t at) {
+  const auto [found, is_new] = touched_.try_emplace(node);
+  auto& [last, touched] = found->second;
+  if (is_new) {
+    TRY_ASSIGN(last, database_.whole("SELECT last FROM node WHERE id = ?", node));
+  }
+  const auto how = last && at > *last ? Touched::at_end : Touched::anywhere;
+  if (touched == Touched::anywhere || touched == how) return {};
+  touched = how;
+  return database_.run("UPDATE node SET touched = ? WHERE id = ? AND touched <> 1",
+                       static_cast<int>(how), node);
 }
 
 Result<std::int64_t> Importer::setup_id(const NodeReport& report) {
@@ -135,7 +142,7 @@ Result<void> Importer::add_record(const NodeReport& report, const NamedDocument&
     ++counts_.known;
   } else {
     ++counts_.reports;
-    TRY(touch(node));
+    TRY(touch(node, report.at));
   }
   if (!report.values.positions) return {};
   TRY_ASSIGN(const auto layout, layout_id(report.values));

@@ -4,12 +4,14 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
 #include <vector>
 
 #include "fleet/document.hpp"
+#include "fleet/intervals.hpp"
 #include "fleet/sqlite.hpp"
 #include "lib/base/result.hpp"
 
@@ -51,6 +53,11 @@ class Importer {
   [[nodiscard]] const ImportCounts& counts() const { return counts_; }
 
  private:
+  struct TouchedNode {
+    std::optional<std::int64_t> last;  // report in the intervals
+    Touched touched = Touched::no;
+  };
+
   using Ids = std::unordered_map<std::int64_t, std::int64_t>;  // by sum
 
   [[nodiscard]] Result<void> add_record(const Nothing& record, const NamedDocument& document);
@@ -67,7 +74,7 @@ class Importer {
                                                             const std::string& boot);
   [[nodiscard]] Result<std::optional<std::int64_t>> fitting_id(const Entry& fitting);
   [[nodiscard]] Result<std::optional<std::int64_t>> run_id(const std::string& name);
-  [[nodiscard]] Result<void> touch(std::int64_t node);
+  [[nodiscard]] Result<void> touch(std::int64_t node, std::int64_t at);
   // The id of an entry of a dictionary, which `insert` makes if there is none.
   template <class Insert>
   [[nodiscard]] Result<std::int64_t> entry_id(Ids& known, std::int64_t sum, std::string_view select,
@@ -77,7 +84,7 @@ class Importer {
   std::string cluster_;
   ImportCounts counts_;
   std::unordered_map<std::string, std::int64_t> nodes_, boots_, runs_;
-  std::unordered_map<std::int64_t, bool> touched_;
+  std::unordered_map<std::int64_t, TouchedNode> touched_;
   Ids scopes_, setups_, fittings_, layouts_;
 };
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fleet/intervals.hpp"
 
+#include <limits>
 #include <map>
 #include <optional>
 #include <set>
@@ -13,6 +14,7 @@
 #include "fleet/store.hpp"
 #include "lib/base/json_read.hpp"
 #include "lib/base/json_write.hpp"
+#include "lib/base/outcome.hpp"
 #include "lib/node/parts.hpp"
 
 namespace muster::fleet {
@@ -32,46 +34,41 @@ std::string value_text(const Value& value) {
   return std::holds_alternative<std::monostate>(value) ? "" : to_json_line(value);
 }
 
+Result<Value> value_of(std::string_view text) {
+  return text.empty() ? Result<Value>() : from_json<Value>(text);
+}
+
 class Renewal {
  public:
   explicit Renewal(Database& database) : database_(database) {}
 
-  [[nodiscard]] Result<void> renew(std::int64_t node) {
-    NodeHistory history;
-    Newest newest;
-    std::map<std::int64_t, Newest> boots;
-    std::vector<std::pair<std::int64_t, std::int64_t>> fitted;  // since when, with what
+  [[nodiscard]] Result<void> renew(std::int64_t node, Touched touched) {
+    Past past;
+    if (touched == Touched::at_end) {
+      TRY_ASSIGN(past, read_past(node));
+    }
     Result<void> read;
     TRY(database_.each(
-        "SELECT at, verdict, boot, setup, fitting, found FROM report WHERE node = ? "
+        "SELECT at, verdict, boot, setup, fitting, found FROM report WHERE node = ? AND at > ? "
         "ORDER BY at, sum",
         [&](const Row& row) {
-          if (!read) return;
-          read = read_report(row, [&](const ReportRow& report, const Setup& setup) {
-            history.add(report);
-            newest.add(report, setup);
-            if (report.boot) boots[*report.boot].add(report, setup);
-          });
-          const auto fitting = row.maybe_whole(4);
-          if (fitting && (fitted.empty() || fitted.back().second != *fitting)) {
-            fitted.emplace_back(row.whole(0), *fitting);
-          }
+          if (read) read = add_report(row, past);
         },
-        node));
+        node, past.since.value_or(std::numeric_limits<std::int64_t>::min())));
     TRY(read);
-    history.finish();
-    TRY(forget(node));
-    TRY(write(node, history));
-    for (const auto& [started, fitting] : fitted) {
+    past.history.finish();
+    TRY(write(node, past.history, past.since.has_value()));
+    for (const auto& [started, fitting] : past.fitted) {
       TRY(database_.run("INSERT OR REPLACE INTO fitted VALUES(?, ?, ?)", node, started, fitting));
     }
-    for (const auto& [boot, of_boot] : boots) {
+    for (const auto& [boot, of_boot] : past.boots) {
       TRY(
           database_.run("UPDATE boot SET first = ?, last = ?, physical_host = ?, profile = ?, "
                         "stack = ? WHERE id = ?",
                         of_boot.first, of_boot.last, of_boot.physical_host, of_boot.profile,
                         of_boot.stack, boot));
     }
+    const auto& newest = past.newest;
     return database_.run(
         "UPDATE node SET first = ?, last = ?, reports = ?, verdict = ?, "
         "profile = ?, touched = 0 WHERE id = ?",
@@ -96,8 +93,99 @@ class Renewal {
     }
   };
 
-  template <class Visit>
-  [[nodiscard]] Result<void> read_report(const Row& row, const Visit& visit) {
+  // What the walk through the reports of a node knows.
+  struct Past {
+    std::optional<std::int64_t> since;  // reports until then are in it
+    NodeHistory history;
+    Newest newest;
+    std::map<std::int64_t, Newest> boots;
+    std::vector<std::pair<std::int64_t, std::int64_t>> fitted;  // since when, with what
+  };
+
+  // The end of the earlier walk, as the store has it. Empty if an incident is open: its failures
+  // are not stored one by one.
+  [[nodiscard]] Result<Past> read_past(std::int64_t node) {
+    TRY_ASSIGN(const auto incident,
+               database_.whole("SELECT 1 FROM incident WHERE node = ? AND ended IS NULL", node));
+    if (incident) return Past();
+    Past past;
+    auto& newest = past.newest;
+    TRY(database_.each(
+        "SELECT first, last, reports, verdict, profile FROM node WHERE id = ?",
+        [&](const Row& row) {
+          newest.first = row.whole(0);
+          past.since = newest.last = row.whole(1);
+          newest.reports = row.whole(2);
+          newest.verdict = row.text(3);
+          newest.profile = row.text(4);
+        },
+        node));
+    TRY(database_.each(
+        "SELECT started, fitting FROM fitted WHERE node = ? ORDER BY started DESC LIMIT 1",
+        [&](const Row& row) { past.fitted.emplace_back(row.whole(0), row.whole(1)); }, node));
+    TRY(read_open_intervals(node, past.history));
+    return past;
+  }
+
+  [[nodiscard]] Result<void> read_open_intervals(std::int64_t node, NodeHistory& history) {
+    std::vector<SeatInterval> seats;
+    TRY(database_.each(
+        "SELECT part, kind, slot, device, started, last FROM seat JOIN part ON part.id = part "
+        "WHERE node = ? AND ended IS NULL",
+        [&](const Row& row) {
+          seats.push_back({.seat = {.part = row.whole(0),
+                                    .kind = std::string(row.text(1)),
+                                    .slot = std::string(row.text(2)),
+                                    .device = std::string(row.text(3))},
+                           .started = row.whole(4),
+                           .last = row.whole(5),
+                           .ended = {}});
+        },
+        node));
+    std::vector<FindingInterval> findings;
+    Result<void> read;
+    TRY(database_.each(
+        "SELECT part, check_id, device, outcome, code, remedy, message, observed, limit_value, "
+        "unit, started, last, reports FROM finding WHERE node = ? AND ended IS NULL",
+        [&](const Row& row) {
+          if (read) read = add_finding(row, findings);
+        },
+        node));
+    TRY(read);
+    std::optional<UptimeInterval> uptime;
+    TRY(database_.each(
+        "SELECT started, ended, boot FROM uptime WHERE node = ? ORDER BY started DESC LIMIT 1",
+        [&](const Row& row) {
+          uptime = {row.whole(0), row.whole(1), row.maybe_whole(2)};
+        },
+        node));
+    history.resume(std::move(seats), std::move(findings), uptime);
+    return {};
+  }
+
+  [[nodiscard]] static Result<void> add_finding(const Row& row,
+                                                std::vector<FindingInterval>& findings) {
+    TRY_ASSIGN(auto observed, value_of(row.text(7)));
+    TRY_ASSIGN(auto limit, value_of(row.text(8)));
+    findings.push_back(
+        {.finding = {.check = std::string(row.text(1)),
+                     .device = std::string(row.text(2)),
+                     .outcome = parse_word<Outcome>(row.text(3)).value_or(Outcome::unknown),
+                     .code = std::string(row.text(4)),
+                     .remedy = parse_word<Remedy>(row.text(5)).value_or(Remedy::none),
+                     .message = std::string(row.text(6)),
+                     .observed = std::move(observed),
+                     .limit = std::move(limit),
+                     .unit = std::string(row.text(9))},
+         .part = row.maybe_whole(0),
+         .started = row.whole(10),
+         .last = row.whole(11),
+         .ended = {},
+         .reports = row.whole(12)});
+    return {};
+  }
+
+  [[nodiscard]] Result<void> add_report(const Row& row, Past& past) {
     const auto setup_id = row.whole(3);
     if (!setups_.contains(setup_id)) TRY(read_setup(setup_id));
     const auto& setup = setups_.at(setup_id);
@@ -109,12 +197,32 @@ class Renewal {
     if (const auto fitting = row.maybe_whole(4)) {
       if (!fittings_.contains(*fitting)) TRY(read_fitting(*fitting));
       report.fitting = &fittings_.at(*fitting);
+      if (past.fitted.empty() || past.fitted.back().second != *fitting) {
+        past.fitted.emplace_back(report.at, *fitting);
+      }
     }
     if (!row.is_null(5)) {
       TRY_ASSIGN(report.found, from_json<std::vector<FoundFinding>>(row.text(5)));
     }
-    visit(report, setup);
+    past.history.add(report);
+    past.newest.add(report, setup);
+    if (!report.boot) return {};
+    const auto [boot, is_new] = past.boots.try_emplace(*report.boot);
+    if (is_new && past.since) TRY(read_boot(*report.boot, boot->second));
+    boot->second.add(report, setup);
     return {};
+  }
+
+  [[nodiscard]] Result<void> read_boot(std::int64_t id, Newest& boot) {
+    return database_.each(
+        "SELECT first, physical_host, profile, stack FROM boot WHERE id = ?",
+        [&](const Row& row) {
+          boot.first = row.maybe_whole(0);
+          boot.physical_host = row.text(1);
+          boot.profile = row.text(2);
+          boot.stack = row.text(3);
+        },
+        id);
   }
 
   [[nodiscard]] Result<void> read_setup(std::int64_t id) {
@@ -174,7 +282,8 @@ class Renewal {
   }
 
   // Most seats only have a later `last`: rows with other keys are rare.
-  [[nodiscard]] Result<void> write_seats(std::int64_t node, const NodeHistory& history) {
+  [[nodiscard]] Result<void> write_seats(std::int64_t node, const NodeHistory& history,
+                                         bool is_resumed) {
     const auto write = [&]() -> Result<void> {
       for (const auto& each : history.seats) {
         TRY(
@@ -187,21 +296,31 @@ class Renewal {
       return {};
     };
     TRY(write());
+    if (is_resumed) return {};
     TRY_ASSIGN(const auto rows, database_.whole("SELECT count(*) FROM seat WHERE node = ?", node));
     if (rows == std::ssize(history.seats)) return {};
     TRY(database_.run("DELETE FROM seat WHERE node = ?", node));
     return write();
   }
 
-  [[nodiscard]] Result<void> forget(std::int64_t node) {
+  // Forgets the intervals that are written again.
+  [[nodiscard]] Result<void> forget(std::int64_t node, bool is_resumed) {
+    if (is_resumed) {
+      TRY(database_.run("DELETE FROM finding WHERE node = ? AND ended IS NULL", node));
+      return database_.run(
+          "DELETE FROM uptime WHERE node = ?1 AND started = "
+          "(SELECT max(started) FROM uptime WHERE node = ?1)",
+          node);
+    }
     TRY(database_.run("DELETE FROM finding WHERE node = ?", node));
     TRY(database_.run("DELETE FROM incident WHERE node = ?", node));
     TRY(database_.run("DELETE FROM fitted WHERE node = ?", node));
     return database_.run("DELETE FROM uptime WHERE node = ?", node);
   }
 
-  [[nodiscard]] Result<void> write(std::int64_t node, const NodeHistory& history) {
-    TRY(write_seats(node, history));
+  [[nodiscard]] Result<void> write(std::int64_t node, const NodeHistory& history, bool is_resumed) {
+    TRY(forget(node, is_resumed));
+    TRY(write_seats(node, history, is_resumed));
     for (const auto& each : history.findings) {
       const auto& finding = each.finding;
       TRY(database_.run(
@@ -232,14 +351,15 @@ class Renewal {
 
 Result<std::uint64_t> renew_intervals(Database& database) {
   constexpr std::size_t kNodesAtOnce = 500;
-  std::vector<std::int64_t> nodes;
-  TRY(database.each("SELECT id FROM node WHERE touched ORDER BY id",
-                    [&](const Row& row) { nodes.push_back(row.whole(0)); }));
+  std::vector<std::pair<std::int64_t, Touched>> nodes;
+  TRY(database.each("SELECT id, touched FROM node WHERE touched ORDER BY id", [&](const Row& row) {
+    nodes.emplace_back(row.whole(0), static_cast<Touched>(row.whole(1)));
+  }));
   Renewal renewal(database);
   for (std::size_t done = 0; done < nodes.size();) {
     TRY(in_transaction(database, [&]() -> Result<void> {
       for (std::size_t i = 0; i < kNodesAtOnce && done < nodes.size(); ++i, ++done) {
-        TRY(renewal.renew(nodes[done]));
+        TRY(renewal.renew(nodes[done].first, nodes[done].second));
       }
       return {};
     }));

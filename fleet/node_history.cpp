@@ -20,6 +20,24 @@ void NodeHistory::add(const ReportRow& report) {
 
 void NodeHistory::finish() { end_incidents(std::nullopt); }
 
+void NodeHistory::resume(std::vector<SeatInterval> open_seats,
+                         std::vector<FindingInterval> open_findings,
+                         std::optional<UptimeInterval> uptime) {
+  seats = std::move(open_seats);
+  for (std::size_t i = 0; i < seats.size(); ++i) {
+    seat_of_slot_[{seats[i].seat.kind, seats[i].seat.slot}] = i;
+  }
+  findings = std::move(open_findings);
+  for (std::size_t i = 0; i < findings.size(); ++i) open_findings_[key_of(findings[i])] = i;
+  if (uptime) uptimes = {*uptime};
+}
+
+NodeHistory::Key NodeHistory::key_of(const FindingInterval& interval) {
+  const auto& finding = interval.finding;
+  return {finding.check, finding.device, std::string(to_string(finding.outcome)), finding.code,
+          interval.part};
+}
+
 // Absence ends nothing: a GPU that fell off the bus is still in its slot.
 void NodeHistory::add_seats(const ReportRow& report) {
   if (report.fitting == nullptr) return;
@@ -55,10 +73,10 @@ std::optional<std::int64_t> NodeHistory::part_at(const std::string& device) cons
 void NodeHistory::add_findings(const ReportRow& report) {
   const auto& found = report.found;
   for (const auto& finding : found) {
-    const auto part = part_at(finding.device);
-    const Key key(finding.check, finding.device, to_string(finding.outcome), finding.code, part);
-    const auto [open, is_first] = open_findings_.try_emplace(key, findings.size());
-    if (is_first) findings.push_back({.part = part, .started = report.at, .ended = {}});
+    FindingInterval now{
+        .finding = finding, .part = part_at(finding.device), .started = report.at, .ended = {}};
+    const auto [open, is_first] = open_findings_.try_emplace(key_of(now), findings.size());
+    if (is_first) findings.push_back(std::move(now));
     auto& interval = findings[open->second];
     if (interval.last == report.at) continue;  // the worst of a report is its first
     interval.finding = finding;

@@ -63,6 +63,9 @@ class NodeHistory {
   void add(const ReportRow& report);
   // Ends what is still open.
   void finish();
+  // Continues an earlier walk that left no incident open, by what it left open.
+  void resume(std::vector<SeatInterval> seats, std::vector<FindingInterval> findings,
+              std::optional<UptimeInterval> uptime);
 
   std::vector<SeatInterval> seats;
   std::vector<FindingInterval> findings;
@@ -82,6 +85,7 @@ class NodeHistory {
 
   void add_seats(const ReportRow& report);
   void add_findings(const ReportRow& report);
+  [[nodiscard]] static Key key_of(const FindingInterval& interval);
   void add_failures(const ReportRow& report);
   void add_uptime(const ReportRow& report);
   void end_incidents(std::optional<std::int64_t> healthy);

@@ -13,7 +13,7 @@ CREATE TABLE node(
   reports INTEGER NOT NULL DEFAULT 0,
   verdict TEXT,
   profile TEXT,
-  touched INTEGER NOT NULL DEFAULT 1,  -- intervals have to be made again
+  touched INTEGER NOT NULL DEFAULT 1,  -- 1: intervals have to be made again, 2: continued
   UNIQUE(cluster, name));
 CREATE INDEX node_touched ON node(touched) WHERE touched;
 

@@ -73,7 +73,8 @@ Result<void> read_nodes(Database& database, const std::string& cluster, FleetSta
   std::int64_t oldest = 0;
   std::vector<std::pair<std::string, std::int64_t>> last;
   TRY(database.each(
-      "SELECT name, first, last, reports, verdict, touched FROM node WHERE ?1 IN ('', cluster)",
+      "SELECT name, first, last, reports, verdict, touched <> 0 FROM node WHERE ?1 IN ('', "
+      "cluster)",
       [&](const Row& row) {
         ++state.nodes;
         state.unfinished += row.whole(5);

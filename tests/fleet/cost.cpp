@@ -135,6 +135,7 @@ int main(int count, char** words) {
   const int days = count > 2 ? std::atoi(words[2]) : 30;
   if (nodes < 10 || days < 2) return 64;
   const muster::TempDir temporary;
-  return muster::fleet::measure(nodes, days,
-                                count > 3 ? std::filesystem::path(words[3]) : temporary.path());
+  const auto folder = count > 3 ? std::filesystem::path(words[3]) : temporary.path();
+  std::filesystem::create_directories(folder);
+  return muster::fleet::measure(nodes, days, folder);
 }

@@ -106,6 +106,47 @@ TEST_F(ImportTest, GivesTheSameStoreInEveryOrder) {
   EXPECT_EQ(dump_of("halves"), expected);
 }
 
+// Later reports continue the intervals of those before them.
+TEST_F(ImportTest, GivesTheSameStoreDayByDay) {
+  using P = PlantedFaults;
+  const Year year({.failures = 60});
+  Lines all;
+  for (int day = 120; day < 180; ++day) {
+    Lines reports;
+    for (const int node : {P::kLemonNode, P::kLemonNodeLater, P::kSlotNode, 5}) {
+      if ((day + node) % 7 != 0) reports.push_back(year.report(node, day));
+    }
+    add("daily", reports);
+    std::ranges::move(reports, std::back_inserter(all));
+  }
+  add("at-once", all);
+  EXPECT_EQ(dump_of("daily"), dump_of("at-once"));
+}
+
+// The end of an interval, a new one, and a report that comes late.
+TEST_F(ImportTest, ContinuesFindingsThatAreNotIncidents) {
+  const auto warned = [](int day, bool warns) {
+    return fmt::format(
+        R"({{"schema":"muster.report/1","node":"n1","profile":"p","context":"periodic",)"
+        R"("started":"2026-01-{:02}T00:00:00Z","verdict":"healthy","boot_id":"b{}",)"
+        R"("stack":{{"driver":"{}"}},"checks":[{{"id":"a.b","outcome":"pass"}}],"findings":[{}]}})",
+        day, day / 4, day / 3,
+        warns ? fmt::format(R"({{"check":"a.b","device":"gpu1","outcome":"warn","message":"{}",)"
+                            R"("remedy":"none","observed":{}.5,"limit":7}})",
+                            day, day)
+              : "");
+  };
+  Lines all;
+  for (const int day : {1, 2, 3, 5, 6, 9, 8, 10, 4, 12}) {
+    all.push_back(warned(day, day % 5 > 1));
+    add("daily", {all.back()});
+    std::filesystem::remove(file("at-once"));
+    add("at-once", all);
+    EXPECT_EQ(dump_of("daily"), dump_of("at-once")) << "day " << day;
+  }
+  EXPECT_THAT(rows("daily", "SELECT count(*), count(ended) FROM finding"), ElementsAre("3 2"));
+}
+
 TEST_F(ImportTest, FollowsAPartThatMoved) {
   using P = PlantedFaults;
   const Year year({.failures = 0});
