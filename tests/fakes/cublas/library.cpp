@@ -109,11 +109,9 @@ std::string_view name_of(const Operation& operation, int in, int out) {
 }
 
 double tflops_of(int gpu, std::string_view name) {
-  const auto& hardware = fake::scenario().node;
-  const auto found = hardware.gemm.find(std::string(name));
-  if (found == hardware.gemm.end()) return 0;
-  const auto share = hardware.gemm_of.find(gpu);
-  return found->second * (share == hardware.gemm_of.end() ? 1 : share->second);
+  const auto& node = fake::scenario().node;
+  return fake::number_for(node.gemm, std::string(name), 0) *
+         fake::number_for(node.gemm_share, std::to_string(gpu), 1);
 }
 
 // The speed of each algorithm; the library's first suggestion is not the best.
@@ -323,9 +321,7 @@ FAKE_CALL int cublasLtMatmul(cublas::Handle handle, cublas::Operation operation,
       fake::reach(d) < bytes_of(*out) || fake::reach(workspace) < workspace_bytes) {
     return cublas::kInvalidValue;
   }
-  if (index == static_cast<std::uint64_t>(fake::scenario().node.refused_algorithm)) {
-    return cublas::kNotSupported;
-  }
+  if (index == fake::scenario().node.refused_algorithm) return cublas::kNotSupported;
   const double tflops = tflops_of(blas->gpu, name_of(*what, left->type, out->type));
   const auto operations =
       2 * static_cast<double>(product.rows) * static_cast<double>(product.columns * product.depth);

@@ -53,6 +53,50 @@ int look_up(int code, const char* ErrorText::*member, const char** out) {
   return found == all.end() ? cuda::kInvalidValue : cuda::kSuccess;
 }
 
+std::map<char*, std::size_t>& pinned() {
+  static std::map<char*, std::size_t> all;
+  return all;
+}
+
+bool has_context(int gpu) {
+  const auto found = fake::driver().devices.find(gpu);
+  return found != fake::driver().devices.end() && found->second.retained > 0;
+}
+
+// 0 if the two have no direct path.
+double gbs_between(int reader, int other) {
+  const auto& node = fake::scenario().node;
+  return fake::number_for(node.peer, fmt::format("{}-{}", reader, other), node.peer_gbs);
+}
+
+int gpu_of(Context context) {
+  for (const auto& [gpu, device] : fake::driver().devices) {
+    if (fake::context_of(gpu) == context) return gpu;
+  }
+  return -1;
+}
+
+bool is_pinned(const void* memory, std::uint64_t bytes) {
+  return std::ranges::any_of(pinned(), [&](const auto& each) {
+    const auto* at = static_cast<const char*>(memory);
+    return at >= each.first && at + bytes <= each.first + each.second;
+  });
+}
+
+// Counts a copy that the scenario may lose, and returns whether it does.
+bool loses(bool may_lose) {
+  static std::uint64_t copies = 0;
+  return may_lose && ++copies >= fake::scenario().node.lost_from;
+}
+
+// The time of a copy between a GPU and pinned memory; other memory takes none.
+fake::Time copy_time(int gpu, const void* host, std::uint64_t bytes) {
+  if (!is_pinned(host, bytes)) return 0;
+  const auto& node = fake::scenario().node;
+  const double gbs = fake::number_for(node.pcie, std::to_string(gpu), node.pcie_gbs);
+  return fake::time_of(static_cast<double>(bytes) / (gbs * 1e9));
+}
+
 }  // namespace
 
 FAKE_CALL int cuInit(unsigned flags) {
@@ -67,7 +111,7 @@ FAKE_CALL int cuInit(unsigned flags) {
 FAKE_CALL int cuDriverGetVersion(int* version) {
   FAKE_BEGIN("cuDriverGetVersion")
   if (version == nullptr) return cuda::kInvalidValue;
-  *version = fake::scenario().cuda_version;
+  *version = 13000;
   return cuda::kSuccess;
 }
 
@@ -101,7 +145,7 @@ FAKE_CALL int cuDeviceGet(int* device, int ordinal) {
 FAKE_CALL int cuDeviceGetName(char* name, int length, int device) {
   FAKE_BEGIN("cuDeviceGetName")
   if (!fake::is_device(device)) return cuda::kInvalidDevice;
-  return copy_text(fake::scenario().model, name, length);
+  return copy_text(fake::scenario().name, name, length);
 }
 
 FAKE_CALL int cuDeviceGetPCIBusId(char* text, int length, int device) {
@@ -142,18 +186,14 @@ FAKE_CALL int cuDevicePrimaryCtxRelease_v2(int device) {
 
 FAKE_CALL int cuCtxSetCurrent(Context context) {
   FAKE_BEGIN("cuCtxSetCurrent")
-  bool known = context == nullptr;
-  for (const auto& [gpu, device] : fake::driver().devices) {
-    known = known || (device.retained > 0 && context == fake::context_of(gpu));
-  }
-  if (!known) return cuda::kInvalidContext;
+  if (context != nullptr && !has_context(gpu_of(context))) return cuda::kInvalidContext;
   fake::set_context(context);
   return cuda::kSuccess;
 }
 
 FAKE_CALL int cuMemGetInfo_v2(std::size_t* free, std::size_t* total) {
   FAKE_BEGIN_IN_CONTEXT("cuMemGetInfo_v2")
-  *total = fake::scenario().memory;
+  *total = fake::scenario().memory_gib << 30U;
   *free = *total - fake::used_memory(fake::current_gpu());
   return cuda::kSuccess;
 }
@@ -162,7 +202,7 @@ FAKE_CALL int cuMemAlloc_v2(Pointer* memory, std::size_t bytes) {
   FAKE_BEGIN_IN_CONTEXT("cuMemAlloc_v2")
   if (memory == nullptr || bytes == 0) return cuda::kInvalidValue;
   const auto used = fake::used_memory(fake::current_gpu());
-  if (bytes > fake::scenario().memory - used) return cuda::kOutOfMemory;
+  if (bytes > (fake::scenario().memory_gib << 30U) - used) return cuda::kOutOfMemory;
   *memory = fake::reserve(fake::current_gpu(), bytes);
   return *memory == 0 ? cuda::kOutOfMemory : cuda::kSuccess;
 }
@@ -204,9 +244,9 @@ FAKE_CALL int cuMemcpyHtoDAsync_v2(Pointer to, const void* from, std::size_t byt
   if (from == nullptr || fake::reach(fake::pointer_to(to)) < bytes) return cuda::kInvalidValue;
   return fake::put(stream,
                    fake::plain([to, from, bytes, gpu = fake::current_gpu()](fake::Time& now) {
-                     now += fake::copy_time(gpu, from, bytes);
-                     const bool pinned = fake::is_pinned(from, bytes);
-                     if (fake::loses(pinned && fake::scenario().node.lost_copy_in == gpu)) return;
+                     now += copy_time(gpu, from, bytes);
+                     const bool pinned = is_pinned(from, bytes);
+                     if (loses(pinned && fake::scenario().node.lost_copy_in == gpu)) return;
                      std::memcpy(fake::pointer_to(to), from, bytes);
                      fake::written(fake::pointer_to(to), bytes, bytes);
                      fake::make_visible(fake::pointer_to(to));
@@ -220,15 +260,88 @@ FAKE_CALL int cuMemcpyDtoHAsync_v2(void* to, Pointer from, std::size_t bytes, St
   const auto* on = fake::own_stream(stream);
   if (on == nullptr) return cuda::kInvalidHandle;
   const bool waits = on->running || !on->waiting.empty();
-  if (waits && !fake::is_pinned(to, bytes)) return cuda::kNotReady;
+  if (waits && !is_pinned(to, bytes)) return cuda::kNotReady;
   return fake::put(stream,
                    fake::plain([to, from, bytes, gpu = fake::current_gpu()](fake::Time& now) {
                      const auto& node = fake::scenario().node;
-                     const bool pinned = fake::is_pinned(to, bytes);
-                     now += fake::copy_time(gpu, to, bytes);
-                     if (fake::loses(pinned && node.lost_copy == gpu)) return;
+                     const bool pinned = is_pinned(to, bytes);
+                     now += copy_time(gpu, to, bytes);
+                     if (loses(pinned && node.lost_copy == gpu)) return;
                      std::memcpy(to, fake::visible(fake::pointer_to(from), bytes), bytes);
                      if (pinned && node.spoilt_copy == gpu) static_cast<char*>(to)[bytes / 2] ^= 1;
+                   }));
+}
+
+FAKE_CALL int cuMemHostAlloc(void** memory, std::size_t bytes, unsigned flags) {
+  FAKE_BEGIN_IN_CONTEXT("cuMemHostAlloc")
+  if (memory == nullptr || bytes == 0 || flags > 7) return cuda::kInvalidValue;
+  void* made = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  // NOLINTNEXTLINE(cppcoreguidelines-pro-type-cstyle-cast,performance-no-int-to-ptr): the macro's
+  if (made == MAP_FAILED) return cuda::kOutOfMemory;
+  pinned()[static_cast<char*>(made)] = bytes;
+  *memory = made;
+  return cuda::kSuccess;
+}
+
+FAKE_CALL int cuMemFreeHost(void* memory) {
+  FAKE_BEGIN("cuMemFreeHost")
+  const auto found = pinned().find(static_cast<char*>(memory));
+  if (found == pinned().end()) return cuda::kInvalidValue;
+  ::munmap(memory, found->second);
+  pinned().erase(found);
+  return cuda::kSuccess;
+}
+
+FAKE_CALL int cuDeviceCanAccessPeer(int* can, int device, int peer) {
+  FAKE_BEGIN("cuDeviceCanAccessPeer")
+  if (can == nullptr) return cuda::kInvalidValue;
+  if (!fake::is_device(device) || !fake::is_device(peer)) return cuda::kInvalidDevice;
+  *can = device == peer || gbs_between(device, peer) == 0 ? 0 : 1;
+  return cuda::kSuccess;
+}
+
+FAKE_CALL int cuDeviceGetP2PAttribute(int* value, int attribute, int device, int peer) {
+  FAKE_BEGIN("cuDeviceGetP2PAttribute")
+  if (!fake::is_device(device) || !fake::is_device(peer)) return cuda::kInvalidDevice;
+  if (value == nullptr || attribute != 1 || device == peer) return cuda::kInvalidValue;
+  *value = 0;
+  return cuda::kSuccess;
+}
+
+FAKE_CALL int cuCtxEnablePeerAccess(Context peer, unsigned flags) {
+  FAKE_BEGIN_IN_CONTEXT("cuCtxEnablePeerAccess")
+  const int gpu = gpu_of(peer);
+  if (flags != 0 || gpu == fake::current_gpu()) return cuda::kInvalidValue;
+  if (!has_context(gpu)) return cuda::kInvalidContext;
+  constexpr int kAlready = 704;
+  auto& known = fake::driver().devices[fake::current_gpu()].peers;
+  return known.insert(gpu).second ? cuda::kSuccess : kAlready;
+}
+
+FAKE_CALL int cuMemcpyPeerAsync(Pointer to, Context to_context, Pointer from, Context from_context,
+                                std::size_t bytes, Stream stream) {
+  FAKE_BEGIN_IN_CONTEXT("cuMemcpyPeerAsync")
+  const int reader = gpu_of(to_context);
+  const int other = gpu_of(from_context);
+  if (!has_context(reader) || !has_context(other)) return cuda::kInvalidContext;
+  auto* into = static_cast<char*>(fake::pointer_to(to));
+  const auto* source = static_cast<const char*>(fake::pointer_to(from));
+  if (fake::reach_on(reader, into) < bytes || fake::reach_on(other, source) < bytes) {
+    return cuda::kInvalidValue;
+  }
+  constexpr double kThroughHost = 20;
+  const double direct = gbs_between(reader, other);
+  const double gbs = direct > 0 ? direct : kThroughHost;
+  const auto time = fake::time_of(static_cast<double>(bytes) / (gbs * 1e9));
+  return fake::put(stream, fake::plain([=](fake::Time& now) {
+                     const auto real = fake::real_bytes(source, bytes);
+                     const auto& node = fake::scenario().node;
+                     const fake::Pair pair{reader, other};
+                     now += time;
+                     if (loses(node.lost_pair == pair)) return;
+                     std::memcpy(into, source, real);
+                     fake::written(into, bytes, real);
+                     if (node.spoilt_pair == pair && real > 0) *into ^= 4;
                    }));
 }
 

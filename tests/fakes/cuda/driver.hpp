@@ -80,8 +80,6 @@ struct Driver {
 };
 
 [[nodiscard]] Driver& driver();
-// Counts a copy that the scenario may lose, and returns whether it does.
-[[nodiscard]] bool loses(bool may_lose);
 // RDMA writes into exposed memory that the GPU does not see yet, if the scenario has late ones.
 void expose(const void* memory, std::uint64_t bytes);
 void conceal(const void* memory);
@@ -95,10 +93,6 @@ void set_context(bench::cuda::Context context);  // of the calling thread
 [[nodiscard]] int usable(const char* function);
 [[nodiscard]] std::vector<int> visible_gpus();
 [[nodiscard]] bool is_device(int device);
-// Pinned memory.
-[[nodiscard]] bool is_pinned(const void* memory, std::uint64_t bytes);
-// The time of a copy between a GPU and the host; empty if the host's memory is not pinned.
-[[nodiscard]] Time copy_time(int gpu, const void* host, std::uint64_t bytes);
 // Null if it is not memory of the current GPU.
 [[nodiscard]] StreamState* own_stream(bench::cuda::Stream stream);
 

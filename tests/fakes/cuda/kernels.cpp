@@ -85,9 +85,8 @@ Work verify(unsigned width, unsigned /*blocks*/, void** arguments) {
 }
 
 Time memory_time(int gpu, std::uint64_t bytes) {
-  const auto& hardware = scenario().node;
-  const auto named = hardware.memory_of.find(gpu);
-  const double gbs = named == hardware.memory_of.end() ? hardware.memory_gbs : named->second;
+  const auto& node = scenario().node;
+  const double gbs = number_for(node.memory, std::to_string(gpu), node.memory_gbs);
   return time_of(static_cast<double>(bytes) / (gbs * 1e9));
 }
 

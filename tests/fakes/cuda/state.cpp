@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// The state of the fake CUDA driver.
+// The state of the fake CUDA driver, and the memory of its GPUs.
 #include "tests/fakes/cuda/state.hpp"
 
 #include <fmt/format.h>
+#include <sys/mman.h>
 
 #include <algorithm>
 #include <cstdlib>
 #include <fstream>
-#include <sstream>
+#include <iterator>
+#include <map>
+#include <utility>
 
 #include "lib/base/text.hpp"
 #include "tests/fakes/cuda/driver.hpp"
@@ -24,12 +27,49 @@ Scenario load_scenario() {
   const char* path = std::getenv("MUSTER_FAKE_GPU");
   if (path == nullptr) return {};
   std::ifstream file(path);
-  std::stringstream text;
-  text << file.rdbuf();
-  auto parsed = parse_scenario(text.str());
-  if (parsed) return *parsed;
-  fmt::print(stderr, "{}\n", parsed.error().message);
+  const std::string text{std::istreambuf_iterator(file), {}};
+  auto parsed = from_json<Scenario>(text);
+  if (parsed) return *std::move(parsed);
+  fmt::print(stderr, "MUSTER_FAKE_GPU: {}\n", parsed.error().message);
   std::abort();
+}
+
+struct Allocation {
+  int gpu = 0;
+  std::uint64_t size = 0;
+  std::map<std::uint64_t, std::uint64_t> real;  // from, to: what holds something
+};
+
+std::map<std::uint64_t, Allocation>& allocations() {
+  static std::map<std::uint64_t, Allocation> all;
+  return all;
+}
+
+// The allocation that contains an address, and the offset in it.
+std::pair<Allocation*, std::uint64_t> find(std::uint64_t address) {
+  auto after = allocations().upper_bound(address);
+  if (after == allocations().begin()) return {nullptr, 0};
+  --after;
+  const auto offset = address - after->first;
+  if (offset >= after->second.size) return {nullptr, 0};
+  return {&after->second, offset};
+}
+
+std::uint64_t number(const void* memory) { return reinterpret_cast<std::uint64_t>(memory); }
+
+void forget(Allocation& allocation, std::uint64_t first, std::uint64_t end) {
+  std::map<std::uint64_t, std::uint64_t> left;
+  for (const auto& [from, to] : allocation.real) {
+    if (from < first) left[from] = std::min(to, first);
+    if (to > end) left[std::max(from, end)] = to;
+  }
+  allocation.real = std::move(left);
+}
+
+// Exposed memory as the GPU sees it.
+std::map<const char*, std::vector<char>>& shadows() {
+  static std::map<const char*, std::vector<char>> all;
+  return all;
 }
 
 }  // namespace
@@ -45,7 +85,6 @@ cuda::Context context_of(int gpu) {
   return reinterpret_cast<cuda::Context>(pointer_to(static_cast<std::uintptr_t>(gpu) + 0x1000));
 }
 
-// For a function that needs an initialised driver and a context.
 int usable(const char* function) {
   const int wanted = answer(function);
   if (wanted != cuda::kSuccess) return wanted;
@@ -112,6 +151,93 @@ int put(cuda::Stream stream, Work work) {
     state->waiting.push_back(std::move(work));
   }
   return cuda::kSuccess;
+}
+
+void expose(const void* memory, std::uint64_t bytes) {
+  if (!scenario().node.late_rdma) return;
+  const auto* begin = static_cast<const char*>(memory);
+  shadows()[begin] = std::vector<char>(begin, begin + bytes);
+}
+
+void conceal(const void* memory) { shadows().erase(static_cast<const char*>(memory)); }
+
+const void* visible(const void* memory, std::uint64_t bytes) {
+  const auto found = shadows().find(static_cast<const char*>(memory));
+  return found == shadows().end() || bytes > found->second.size() ? memory : found->second.data();
+}
+
+void make_visible(const void* memory) {
+  for (auto& [begin, shadow] : shadows()) {
+    if (memory == nullptr || memory == begin) shadow.assign(begin, begin + shadow.size());
+  }
+}
+
+std::uint64_t used_memory(int gpu) {
+  std::uint64_t used = 0;
+  for (const auto& [address, allocation] : allocations()) {
+    if (allocation.gpu == gpu) used += allocation.size;
+  }
+  return used;
+}
+
+std::uint64_t reserve(int gpu, std::uint64_t size) {
+  void* memory = ::mmap(nullptr, size, PROT_READ | PROT_WRITE,
+                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  // NOLINTNEXTLINE(cppcoreguidelines-pro-type-cstyle-cast,performance-no-int-to-ptr): the macro's
+  if (memory == MAP_FAILED) return 0;
+  allocations()[number(memory)] = {.gpu = gpu, .size = size, .real = {}};
+  return number(memory);
+}
+
+bool give_back(std::uint64_t address) {
+  const auto found = allocations().find(address);
+  if (found == allocations().end()) return false;
+  ::munmap(pointer_to(address), found->second.size);
+  allocations().erase(found);
+  return true;
+}
+
+std::uint64_t reach(const void* memory) { return reach_on(current_gpu(), memory); }
+
+std::uint64_t reach_on(int gpu, const void* memory) {
+  const auto [allocation, offset] = find(number(memory));
+  if (allocation == nullptr || allocation->gpu != gpu) return 0;
+  return allocation->size - offset;
+}
+
+std::uint64_t real_bytes(const void* memory, std::uint64_t bytes) {
+  for (const auto& range : real_ranges(memory, bytes)) {
+    if (range.first == 0) return range.end;
+  }
+  return 0;
+}
+
+std::vector<Range> real_ranges(const void* memory, std::uint64_t bytes) {
+  std::vector<Range> ranges;
+  const auto [allocation, offset] = find(number(memory));
+  if (allocation == nullptr) return ranges;
+  for (const auto& [from, to] : allocation->real) {
+    const auto first = std::max(from, offset);
+    const auto end = std::min(to, offset + bytes);
+    if (first >= end) continue;
+    if (!ranges.empty() && ranges.back().end == first - offset) {
+      ranges.back().end = end - offset;
+    } else {
+      ranges.push_back({.first = first - offset, .end = end - offset});
+    }
+  }
+  return ranges;
+}
+
+void written(const void* memory, std::uint64_t bytes, std::uint64_t real) {
+  const auto [allocation, offset] = find(number(memory));
+  if (allocation == nullptr || bytes == 0) return;
+  forget(*allocation, offset, offset + bytes);
+  if (real > 0) allocation->real[offset] = offset + real;
+}
+
+void touched(const void* memory, std::uint64_t bytes) {
+  if (real_bytes(memory, bytes) < bytes) written(memory, bytes, bytes);
 }
 
 }  // namespace muster::fakes::gpu

@@ -76,7 +76,7 @@ class Execution {
     if (faults.hang && faults.hang->is(own(), number_)) return false;
     const auto& between = faults.hang_between;
     if (between && count(between->first) > 0 && count(between->second) > 0) return false;
-    if (faults.async_error && faults.async_error->when.is(own(), number_)) {
+    if (faults.async_error && faults.async_error->is(own(), number_)) {
       fail(*member_, faults.async_error->code, faults.async_error->text);
       return false;
     }
@@ -86,7 +86,7 @@ class Execution {
     auto& mine = slot(own());
     mine.request = call_.request;
     mine.ready = now;
-    if (faults.slow && faults.slow->when.is(own(), number_)) {
+    if (faults.slow && faults.slow->is(own(), number_)) {
       mine.ready += static_cast<Time>(faults.slow->us * 1e9);
     }
     mine.parts = call_.gifts.size();
@@ -184,7 +184,7 @@ class Execution {
 
   void spoil() const {
     const auto& wrong = scenario().wrong;
-    if (!wrong || !wrong->when.is(own(), number_) || call_.takings.empty()) return;
+    if (!wrong || !wrong->is(own(), number_) || call_.takings.empty()) return;
     auto at = wrong->index * width();
     for (const auto& taking : call_.takings) {
       if (at >= taking.bytes) {

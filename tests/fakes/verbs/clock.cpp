@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tests/fakes/verbs/clock.hpp"
-
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cmath>
 #include <ctime>
+
+#include "tests/fakes/verbs/verbs.hpp"
 
 namespace muster::fakes::verbs {
 namespace {

@@ -7,12 +7,14 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
+#include <fstream>
+#include <iterator>
 #include <vector>
 
-#include "tests/fakes/verbs/clock.hpp"
-#include "tests/fakes/verbs/objects.hpp"
-#include "tests/fakes/verbs/scenario.hpp"
+#include "lib/base/json_read.hpp"
+#include "tests/fakes/verbs/verbs.hpp"
 
 #define FAKE_VERBS extern "C" __attribute__((visibility("default")))
 
@@ -24,6 +26,24 @@ namespace fake = muster::fakes::verbs;
 fake::Everything& fake::everything() {
   static Everything all;
   return all;
+}
+
+const fake::Scenario& fake::scenario() {
+  static const Scenario read_once = [] {
+    const char* const name = std::getenv("MUSTER_FAKE_VERBS");
+    if (name == nullptr) return Scenario{};
+    std::ifstream file(name);
+    const std::string text{std::istreambuf_iterator(file), {}};
+    auto scenario = muster::from_json<Scenario>(text);
+    if (scenario) return *std::move(scenario);
+    fmt::print(stderr, "MUSTER_FAKE_VERBS: {}\n", scenario.error().message);
+    std::abort();
+  }();
+  return read_once;
+}
+
+bool fake::holds(const std::vector<int>& hcas, int number) {
+  return std::ranges::find(hcas, number) != hcas.end();
 }
 
 namespace {
@@ -63,7 +83,7 @@ FAKE_VERBS const char* ibv_get_device_name(ibv_device* device) {
 
 FAKE_VERBS ibv_context* ibv_open_device(ibv_device* device) {
   const int number = fake::own<fake::Device>(device)->number;
-  if (fake::scenario().closed.contains(number)) return refuse<ibv_context>(EACCES);
+  if (fake::holds(fake::scenario().closed, number)) return refuse<ibv_context>(EACCES);
   auto* const context = new fake::Context{.number = number};
   context->base.device = device;
   context->base.ops.post_send = fake::post_send;
@@ -92,13 +112,14 @@ FAKE_VERBS int ibv_query_port(ibv_context* context, std::uint8_t port, _compat_i
   if (port != 1) return EINVAL;
   const int number = number_of(context);
   ibv_port_attr attributes{};
-  attributes.state = fake::scenario().down.contains(number) ? IBV_PORT_DOWN : IBV_PORT_ACTIVE;
+  attributes.state = fake::holds(fake::scenario().down, number) ? IBV_PORT_DOWN : IBV_PORT_ACTIVE;
   attributes.active_mtu = IBV_MTU_4096;
   attributes.gid_tbl_len = 2;
   attributes.pkey_tbl_len = 2;
   attributes.lid = static_cast<std::uint16_t>(1 + number);
-  attributes.link_layer = fake::scenario().ethernet.contains(number) ? IBV_LINK_LAYER_ETHERNET
-                                                                     : IBV_LINK_LAYER_INFINIBAND;
+  attributes.link_layer = fake::holds(fake::scenario().ethernet, number)
+                              ? IBV_LINK_LAYER_ETHERNET
+                              : IBV_LINK_LAYER_INFINIBAND;
   // The part that programs of any age have room for.
   std::memcpy(static_cast<void*>(to), &attributes, offsetof(ibv_port_attr, port_cap_flags2));
   return 0;
@@ -129,7 +150,9 @@ FAKE_VERBS int ibv_dealloc_pd(ibv_pd* domain) {
 }
 
 FAKE_VERBS ibv_mr* ibv_reg_mr(ibv_pd* domain, void* address, std::size_t bytes, int access) {
-  if (fake::scenario().locked.contains(number_of(domain->context))) return refuse<ibv_mr>(ENOMEM);
+  if (fake::holds(fake::scenario().locked, number_of(domain->context))) {
+    return refuse<ibv_mr>(ENOMEM);
+  }
   const std::scoped_lock lock(fake::everything().mutex);
   auto* const region = new fake::Region{.access = static_cast<unsigned>(access)};
   region->base.context = domain->context;
@@ -221,7 +244,7 @@ FAKE_VERBS int ibv_modify_qp(ibv_qp* base, ibv_qp_attr* attributes, int mask) {
     pair.pkey_index = attributes->pkey_index;
   } else if (to == IBV_QPS_RTR && pair.state == IBV_QPS_INIT && has(mask, kReceive)) {
     const auto& address = attributes->ah_attr;
-    const bool ethernet = fake::scenario().ethernet.contains(pair.number);
+    const bool ethernet = fake::holds(fake::scenario().ethernet, pair.number);
     const bool addressed =
         ethernet ? address.is_global == 1 && address.grh.dgid.raw[0] != 0 : address.dlid != 0;
     if (!addressed || address.port_num != 1 || attributes->path_mtu < IBV_MTU_256) return EINVAL;

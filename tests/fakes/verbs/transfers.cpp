@@ -5,9 +5,7 @@
 #include <cstring>
 #include <random>
 
-#include "tests/fakes/verbs/clock.hpp"
-#include "tests/fakes/verbs/objects.hpp"
-#include "tests/fakes/verbs/scenario.hpp"
+#include "tests/fakes/verbs/verbs.hpp"
 
 namespace muster::fakes::verbs {
 namespace {
@@ -31,7 +29,7 @@ Lines& lines_of_thread() {
 }
 
 double gbps_of(int number) {
-  const auto found = scenario().slow.find(number);
+  const auto found = scenario().slow.find(std::to_string(number));
   return found == scenario().slow.end() ? scenario().gbps : found->second;
 }
 
@@ -135,7 +133,7 @@ int post_send(ibv_qp* base, ibv_send_wr* request, ibv_send_wr** bad) {
   const bool strict = region == nullptr || (region->access & IBV_ACCESS_RELAXED_ORDERING) == 0;
   const bool slow =
       region != nullptr && region->of_gpu &&
-      (scenario().slow_gpus.contains(pair.number) || (scenario().slow_strict && strict));
+      (holds(scenario().slow_gpus, pair.number) || (scenario().slow_strict && strict));
   const double bytes = (slow ? 2.0 : 1.0) * request->sg_list[0].length;
   completions.waiting.emplace_back(take_time(pair.number, to, bytes), done);
   *bad = nullptr;
