@@ -17,6 +17,7 @@ namespace muster::bench::train {
 namespace {
 
 constexpr std::uint64_t kStep = 64;  // required by some number types
+constexpr std::uint64_t kMaxWidth = 1U << 20U;
 
 Result<std::uint64_t> number_in(std::string_view text, std::uint64_t step, std::uint64_t most) {
   const auto number = parse_unsigned(text);
@@ -34,14 +35,7 @@ Result<void> take_model(Transformer& target, Text value) {
 }
 
 Result<void> take_tokens(std::uint64_t& target, Text value) {
-  constexpr std::uint64_t kStep = 64;
-  constexpr std::uint64_t kMax = 1U << 20U;
-  const auto number = parse_unsigned(value);
-  if (!number || *number == 0 || *number > kMax || *number % kStep != 0) {
-    return make_error(fmt::format("expects a multiple of {} up to {}", kStep, kMax));
-  }
-  target = *number;
-  return {};
+  return put(target, number_in(value, kStep, kMaxWidth));
 }
 
 Result<void> take_rate_of_tokens(std::optional<double>& target, Text value) {
@@ -81,25 +75,12 @@ std::string name_of(const Member& member) {
   return fmt::format("{} {}", member.host, member.device_id);
 }
 
-std::vector<Finding> wrong_products(const std::vector<RankSteps>& ranks,
-                                    const std::vector<Member>& members) {
-  std::vector<Finding> findings;
-  for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
-    for (const auto& sentence : ranks[rank].wrong) {
-      findings.push_back(make_finding(kTrainCheck, name_of(members[rank]), Outcome::fail, sentence,
-                                      Remedy::reseat_or_replace));
-    }
-  }
-  return findings;
-}
-
 // All ranks compute the same products, and wait for the slowest one.
-std::vector<Finding> slow_ranks(const std::vector<RankSteps>& ranks,
-                                const std::vector<Member>& members) {
+void add_slow_ranks(const std::vector<RankSteps>& ranks, const std::vector<Member>& members,
+                    std::vector<Finding>& findings) {
   constexpr std::size_t kEnough = 4;
   constexpr double kFar = 0.1;
-  std::vector<Finding> findings;
-  if (ranks.size() < kEnough) return findings;
+  if (ranks.size() < kEnough) return;
   std::vector<double> seconds;
   for (const auto& rank : ranks) seconds.push_back(median_of(rank.products));
   const double usual = median_of(seconds);
@@ -116,7 +97,6 @@ std::vector<Finding> slow_ranks(const std::vector<RankSteps>& ranks,
          .unit = "s",
          .remedy = Remedy::watch});
   }
-  return findings;
 }
 
 double tokens_per_second(const StepTimes& times, const TrainCommand& command, std::size_t ranks) {
@@ -165,7 +145,6 @@ std::span<const Transformer> transformers() {
 
 Result<Transformer> parse_transformer(std::string_view text) {
   constexpr std::uint64_t kMaxLayers = 1000;
-  constexpr std::uint64_t kMaxWide = 1U << 20U;
   const auto known = transformers();
   const auto found = std::ranges::find(known, text, &Transformer::name);
   if (found != known.end()) return *found;
@@ -179,8 +158,8 @@ Result<Transformer> parse_transformer(std::string_view text) {
                     printable(text, 40), suggestion(text, names), fmt::join(names, ", ")));
   }
   TRY_ASSIGN(const auto layers, number_in(words[0], 1, kMaxLayers));
-  TRY_ASSIGN(const auto hidden, number_in(words[1], kStep, kMaxWide));
-  TRY_ASSIGN(const auto feed_forward, number_in(words[2], kStep, kMaxWide));
+  TRY_ASSIGN(const auto hidden, number_in(words[1], kStep, kMaxWidth));
+  TRY_ASSIGN(const auto feed_forward, number_in(words[2], kStep, kMaxWidth));
   return Transformer{std::string(text), static_cast<int>(layers), hidden, hidden, feed_forward};
 }
 
@@ -283,8 +262,14 @@ std::vector<Measurement> measurements_of(const StepTimes& times, const TrainComm
 
 std::vector<Finding> findings_of(const std::vector<RankSteps>& ranks,
                                  const std::vector<Member>& members, const TrainCommand& command) {
-  auto findings = wrong_products(ranks, members);
-  for (auto& each : slow_ranks(ranks, members)) findings.push_back(std::move(each));
+  std::vector<Finding> findings;
+  for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
+    for (const auto& sentence : ranks[rank].wrong) {
+      findings.push_back(make_finding(kTrainCheck, name_of(members[rank]), Outcome::fail, sentence,
+                                      Remedy::reseat_or_replace));
+    }
+  }
+  add_slow_ranks(ranks, members, findings);
   findings.push_back(job_finding(ranks, command));
   return findings;
 }

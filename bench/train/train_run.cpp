@@ -32,130 +32,105 @@ namespace {
 
 enum class StepShare { products, reductions, both };
 
-// A training step of one rank: the products of all layers on one stream of its GPU, and on another
-// the all-reduce of each layer's gradients as soon as they are computed.
-class TrainStep {
- public:
-  // `reduce` has chosen an all-reduce of a layer's gradients, and must outlive this object.
-  [[nodiscard]] static Result<std::unique_ptr<TrainStep>> prepare(StreamedOperation& reduce,
-                                                                  const cublas::Library& cublas,
-                                                                  const node::GemmKind& kind,
-                                                                  const Transformer& model,
-                                                                  std::uint64_t tokens);
-  TrainStep(const TrainStep&) = delete;
-  TrainStep& operator=(const TrainStep&) = delete;
-  ~TrainStep();
-
-  // Runs this share of a step once. Returns the GPU's seconds from start to end. `progress` counts
-  // the layers whose gradients are computed, and those whose all-reduce is done.
-  [[nodiscard]] Result<double> run(StepShare share, Progress& progress);
-
-  // Returns a sentence for each kind of product whose last result is wrong.
-  [[nodiscard]] Result<std::vector<std::string>> wrong_products();
-
- private:
-  TrainStep(StreamedOperation& reduce, int layers) : reduce_(reduce), layers_(layers) {}
-  [[nodiscard]] Result<void> enqueue(StepShare share);
-  void update(Progress& progress) const;
-
-  StreamedOperation& reduce_;
-  int layers_;
-  std::unique_ptr<node::NodeGpu> gpu_;
-  // One of each shape, since all layers have the same shapes.
-  std::vector<std::unique_ptr<node::Gemm>> forward_, backward_;
-};
-
 // The events on the stream of products, and on the stream of all-reduces.
 constexpr std::size_t kBegin = 0;
 constexpr std::size_t kEnd = 1;
 constexpr std::size_t kFirstLayer = 2;
 constexpr std::size_t kReduced = 2;
 
-Result<void> start_all(const std::vector<std::unique_ptr<node::Gemm>>& products) {
-  for (const auto& each : products) TRY(each->start());
-  return {};
-}
+// A training step of one rank: the products of all layers on one stream of its GPU, and on another
+// the all-reduce of each layer's gradients as soon as they are computed.
+class TrainStep {
+ public:
+  // `reduce` has chosen an all-reduce of a layer's gradients, and must outlive this object.
+  TrainStep(StreamedOperation& reduce, int layers) : reduce_(reduce), layers_(layers) {}
 
-Result<std::unique_ptr<TrainStep>> TrainStep::prepare(StreamedOperation& reduce,
-                                                      const cublas::Library& cublas,
-                                                      const node::GemmKind& kind,
-                                                      const Transformer& model,
-                                                      std::uint64_t tokens) {
-  // NOLINTNEXTLINE(modernize-make-unique): private
-  std::unique_ptr<TrainStep> step(new TrainStep(reduce, model.layers));
-  TRY_ASSIGN(step->gpu_, node::NodeGpu::open(reduce.cuda(), reduce.ordinal(), ""));
-  const auto shapes = products_of_layer(model, tokens);
-  for (const auto& [of, made] : {std::pair(&shapes.forward, &step->forward_),
-                                 std::pair(&shapes.backward, &step->backward_)}) {
-    for (const auto& shape : *of) {
-      TRY_ASSIGN(auto gemm, node::Gemm::prepare(*step->gpu_, cublas, kind, shape));
-      made->push_back(std::move(gemm));
+  [[nodiscard]] Result<void> prepare(const cublas::Library& cublas, const node::GemmKind& kind,
+                                     const LayerProducts& shapes) {
+    TRY_ASSIGN(gpu_, node::NodeGpu::open(reduce_.cuda(), reduce_.ordinal(), ""));
+    for (const auto& [of, made] :
+         {std::pair(&shapes.forward, &forward_), std::pair(&shapes.backward, &backward_)}) {
+      for (const auto& shape : *of) {
+        TRY_ASSIGN(auto gemm, node::Gemm::prepare(*gpu_, cublas, kind, shape));
+        made->push_back(std::move(gemm));
+      }
     }
+    return {};
   }
-  return step;
-}
 
-// The GPU is released last.
-TrainStep::~TrainStep() {
-  forward_.clear();
-  backward_.clear();
-}
-
-Result<void> TrainStep::enqueue(StepShare share) {
-  auto& work = gpu_->gpu();
-  auto& reductions = reduce_.gpu();
-  TRY(work.mark(kBegin));
-  TRY(reductions.wait_for(work, kBegin));
-  for (int layer = 0; layer < layers_ && share != StepShare::reductions; ++layer) {
-    TRY(start_all(forward_));
+  // Runs this share of a step once. Returns the GPU's seconds from start to end. `progress` counts
+  // the layers whose gradients are computed, and those whose all-reduce is done.
+  [[nodiscard]] Result<double> run(StepShare share, Progress& progress) {
+    auto& work = gpu_->gpu();
+    progress.reset();
+    TRY(work.use());
+    TRY(enqueue(share));
+    TRY(work.wait([&] {
+      if (share != StepShare::products) update(progress);
+      return reduce_.healthy();
+    }));
+    return work.seconds_between(kBegin, kEnd);
   }
-  for (int layer = 0; layer < layers_; ++layer) {
-    if (share != StepShare::reductions) TRY(start_all(backward_));
-    if (share == StepShare::products) continue;
-    const auto gradients = kFirstLayer + static_cast<std::size_t>(layer);
-    TRY(work.mark(gradients));
-    TRY(reductions.wait_for(work, gradients));
-    TRY(reduce_.start());
-    const auto last = kReduced + static_cast<std::size_t>(layer);
-    TRY(reductions.mark(last));
-    if (layer + 1 == layers_) TRY(work.wait_for(reductions, last));
-  }
-  return work.mark(kEnd);
-}
 
-// If a product hangs, its rank has computed fewer gradients than the ranks that wait for it.
-void TrainStep::update(Progress& progress) const {
-  const auto count = [this](std::atomic<std::uint64_t>& layers, const Gpu& gpu, std::size_t first) {
-    while (layers < static_cast<std::uint64_t>(layers_) && gpu.has_reached(first + layers)) {
-      ++layers;
+  // Returns a sentence for each kind of product whose last result is wrong.
+  [[nodiscard]] Result<std::vector<std::string>> wrong_products() {
+    std::vector<std::string> sentences;
+    for (const auto* products : {&forward_, &backward_}) {
+      for (const auto& each : *products) {
+        TRY_ASSIGN(auto wrong, each->wrong());
+        if (wrong) sentences.push_back(*std::move(wrong));
+      }
     }
-  };
-  count(progress.started, gpu_->gpu(), kFirstLayer);
-  count(progress.finished, reduce_.gpu(), kReduced);
-}
-
-Result<double> TrainStep::run(StepShare share, Progress& progress) {
-  auto& work = gpu_->gpu();
-  progress.reset();
-  TRY(work.use());
-  TRY(enqueue(share));
-  TRY(work.wait([&] {
-    if (share != StepShare::products) update(progress);
-    return reduce_.healthy();
-  }));
-  return work.seconds_between(kBegin, kEnd);
-}
-
-Result<std::vector<std::string>> TrainStep::wrong_products() {
-  std::vector<std::string> sentences;
-  for (const auto* products : {&forward_, &backward_}) {
-    for (const auto& each : *products) {
-      TRY_ASSIGN(auto wrong, each->wrong());
-      if (wrong) sentences.push_back(*std::move(wrong));
-    }
+    return sentences;
   }
-  return sentences;
-}
+
+ private:
+  using Products = std::vector<std::unique_ptr<node::Gemm>>;
+
+  [[nodiscard]] static Result<void> start_all(const Products& products) {
+    for (const auto& each : products) TRY(each->start());
+    return {};
+  }
+
+  [[nodiscard]] Result<void> enqueue(StepShare share) {
+    auto& work = gpu_->gpu();
+    auto& reductions = reduce_.gpu();
+    TRY(work.mark(kBegin));
+    TRY(reductions.wait_for(work, kBegin));
+    for (int layer = 0; layer < layers_ && share != StepShare::reductions; ++layer) {
+      TRY(start_all(forward_));
+    }
+    for (int layer = 0; layer < layers_; ++layer) {
+      if (share != StepShare::reductions) TRY(start_all(backward_));
+      if (share == StepShare::products) continue;
+      const auto gradients = kFirstLayer + static_cast<std::size_t>(layer);
+      TRY(work.mark(gradients));
+      TRY(reductions.wait_for(work, gradients));
+      TRY(reduce_.start());
+      const auto last = kReduced + static_cast<std::size_t>(layer);
+      TRY(reductions.mark(last));
+      if (layer + 1 == layers_) TRY(work.wait_for(reductions, last));
+    }
+    return work.mark(kEnd);
+  }
+
+  // If a product hangs, its rank has computed fewer gradients than the ranks that wait for it.
+  void update(Progress& progress) const {
+    const auto count = [this](std::atomic<std::uint64_t>& layers, const Gpu& gpu,
+                              std::size_t first) {
+      while (layers < static_cast<std::uint64_t>(layers_) && gpu.has_reached(first + layers)) {
+        ++layers;
+      }
+    };
+    count(progress.started, gpu_->gpu(), kFirstLayer);
+    count(progress.finished, reduce_.gpu(), kReduced);
+  }
+
+  StreamedOperation& reduce_;
+  int layers_;
+  std::unique_ptr<node::NodeGpu> gpu_;
+  Products forward_, backward_;  // one of each shape, since all layers have the same shapes
+};
 
 struct TimedShare {
   StepShare share;
@@ -209,9 +184,9 @@ class TrainRun {
     TRY_ASSIGN(const auto cublas, cublas::open_library(command_.cublas, reduce.cuda()));
     TRY(self_.backend->reserve(operation_));
     TRY(reduce.choose(operation_));
-    TRY_ASSIGN(step_, TrainStep::prepare(reduce, cublas, kind_of(command_.number), command_.model,
-                                         command_.tokens));
-    return {};
+    step_ = std::make_unique<TrainStep>(reduce, command_.model.layers);
+    return step_->prepare(cublas, kind_of(command_.number),
+                          products_of_layer(command_.model, command_.tokens));
   }
 
   // Takes turns, so that heat affects all of them alike. The first of each warms up.
