@@ -17,95 +17,46 @@
 namespace muster::bench::node {
 namespace {
 
+constexpr TestTimes quick(double quick_s, double full_s) { return {Level::quick, quick_s, full_s}; }
+constexpr TestTimes full(double quick_s, double full_s) { return {Level::full, quick_s, full_s}; }
+constexpr TestTimes soak(double least_s) { return {.from = Level::soak, .quick_s = least_s}; }
+
+constexpr TestDevices kGpus{.gpus = 1};
+constexpr TestDevices kSeveralGpus{.gpus = 2};
+constexpr TestDevices kHcas{.hcas = true};
+
 constexpr std::array kTests{
-    NodeTest{"host.stream",
-             "copy, scale, add, triad on all CPUs; per NUMA node and whole",
-             "bench.stream",
-             run_host_stream,
-             bounds_of<&BenchLimits::stream>,
-             {.quick_s = 4, .full_s = 15}},
-    NodeTest{"host.latency",
-             "memory latency from each NUMA node to each; between CPUs",
-             "bench.memory_latency",
-             run_host_latency,
-             nullptr,
-             {.quick_s = 2, .full_s = 15}},
-    NodeTest{"host.disk",
-             "sequential and random reads of local NVMe disks, past the page cache",
-             "bench.disk_read",
-             run_host_disk,
-             nullptr,
-             {.quick_s = 4, .full_s = 15}},
-    NodeTest{"gpu.copy",
-             "copies between each GPU and host memory, each way, both, all GPUs",
-             "bench.host_copy",
-             run_gpu_copy,
-             bounds_of<&BenchLimits::host_copy>,
-             {.quick_s = 6, .full_s = 30},
-             {.gpus = 1}},
-    NodeTest{"gpu.p2p",
-             "copies between every ordered pair of GPUs, one way and both",
-             "bench.peer_copy",
-             run_gpu_p2p,
-             bounds_of<&BenchLimits::peer_copy>,
-             {.quick_s = 4, .full_s = 20},
-             {.gpus = 2}},
-    NodeTest{"gpu.memory",
-             "bandwidth of each GPU's memory, and patterns moved through it",
-             "bench.gpu_memory",
-             run_gpu_memory,
-             bounds_of<&BenchLimits::gpu_memory>,
-             {.quick_s = 4, .full_s = 50},
-             {.gpus = 1}},
-    NodeTest{"gpu.gemm",
-             "speed of matrix products on each GPU",
-             "bench.gemm",
-             run_gpu_gemm,
-             bounds_of<&BenchLimits::gemm>,
-             {.quick_s = 4, .full_s = 30},
-             {.gpus = 1}},
-    NodeTest{"gpu.truth",
-             "products with known answers, to the last bit, many times",
-             "bench.gpu_truth",
-             run_gpu_truth,
-             nullptr,
-             {.quick_s = 4, .full_s = 30},
-             {.gpus = 1}},
-    NodeTest{"ib.loopback",
-             "RDMA of each HCA to itself and to the others, alone and at once",
-             "bench.hca_write",
-             run_ib_loopback,
-             bounds_of<&BenchLimits::hca_write>,
-             {.quick_s = 4, .full_s = 20},
-             {.hcas = true}},
-    NodeTest{"nccl.intra",
-             "all-reduce over this node's GPUs by NCCL",
-             "bench.node_all_reduce",
-             run_nccl_intra,
-             bounds_of<&BenchLimits::node_all_reduce>,
-             {Level::full, 15, 30},
-             {.gpus = 2}},
-    NodeTest{"nccl.nic",
-             "the same through the HCAs, without NVLink and shared memory",
-             "bench.loopback_all_reduce",
-             run_nccl_nic,
-             bounds_of<&BenchLimits::loopback_all_reduce>,
-             {Level::full, 15, 30},
-             {.gpus = 1}},
-    NodeTest{"train.step",
-             "a training step's products with the all-reduce of gradients",
-             "bench.train_step",
-             run_train_step,
-             nullptr,
-             {Level::full, 15, 15},
-             {.gpus = 2}},
-    NodeTest{"gpu.soak",
-             "products on all GPUs for minutes: heat, power, wrong bits",
-             "bench.gpu_soak",
-             run_gpu_soak,
-             nullptr,
-             {.from = Level::soak, .quick_s = 20},
-             {.gpus = 1}},
+    NodeTest{"host.stream", "copy, scale, add, triad on all CPUs; per NUMA node and whole",
+             "bench.stream", run_host_stream, bounds_of<&BenchLimits::stream>, quick(4, 15)},
+    NodeTest{"host.latency", "memory latency from each NUMA node to each; between CPUs",
+             "bench.memory_latency", run_host_latency, nullptr, quick(2, 15)},
+    NodeTest{"host.disk", "sequential and random reads of local NVMe disks, past the page cache",
+             "bench.disk_read", run_host_disk, nullptr, quick(4, 15)},
+    NodeTest{"gpu.copy", "copies between each GPU and host memory, each way, both, all GPUs",
+             "bench.host_copy", run_gpu_copy, bounds_of<&BenchLimits::host_copy>, quick(6, 30),
+             kGpus},
+    NodeTest{"gpu.p2p", "copies between every ordered pair of GPUs, one way and both",
+             "bench.peer_copy", run_gpu_p2p, bounds_of<&BenchLimits::peer_copy>, quick(4, 20),
+             kSeveralGpus},
+    NodeTest{"gpu.memory", "bandwidth of each GPU's memory, and patterns moved through it",
+             "bench.gpu_memory", run_gpu_memory, bounds_of<&BenchLimits::gpu_memory>, quick(4, 50),
+             kGpus},
+    NodeTest{"gpu.gemm", "speed of matrix products on each GPU", "bench.gemm", run_gpu_gemm,
+             bounds_of<&BenchLimits::gemm>, quick(4, 30), kGpus},
+    NodeTest{"gpu.truth", "products with known answers, to the last bit, many times",
+             "bench.gpu_truth", run_gpu_truth, nullptr, quick(4, 30), kGpus},
+    NodeTest{"ib.loopback", "RDMA of each HCA to itself and to the others, alone and at once",
+             "bench.hca_write", run_ib_loopback, bounds_of<&BenchLimits::hca_write>, quick(4, 20),
+             kHcas},
+    NodeTest{"nccl.intra", "all-reduce over this node's GPUs by NCCL", "bench.node_all_reduce",
+             run_nccl_intra, bounds_of<&BenchLimits::node_all_reduce>, full(15, 30), kSeveralGpus},
+    NodeTest{"nccl.nic", "the same through the HCAs, without NVLink and shared memory",
+             "bench.loopback_all_reduce", run_nccl_nic,
+             bounds_of<&BenchLimits::loopback_all_reduce>, full(15, 30), kGpus},
+    NodeTest{"train.step", "a training step's products with the all-reduce of gradients",
+             "bench.train_step", run_train_step, nullptr, full(15, 15), kSeveralGpus},
+    NodeTest{"gpu.soak", "products on all GPUs for minutes: heat, power, wrong bits",
+             "bench.gpu_soak", run_gpu_soak, nullptr, soak(20), kGpus},
 };
 
 std::optional<MeasurementRepeats> repeats_of(const std::vector<double>& values) {
@@ -121,13 +72,6 @@ std::optional<MeasurementRepeats> repeats_of(const std::vector<double>& values) 
     repeats.median_high = statistics.confidence->high;
   }
   return repeats;
-}
-
-DeviceValue with_noise(std::string device, const std::vector<double>& repeats, double value) {
-  const double middle = median_of(repeats);
-  const double noise = middle > 0 ? deviation_of(repeats, middle) / middle : 0;
-  return {
-      .device = std::move(device), .value = value, .noise = noise, .repeats = repeats_of(repeats)};
 }
 
 struct TestAnswer {
@@ -187,11 +131,17 @@ Finding unjudged(std::string device, std::string message) {
 }
 
 DeviceValue value_of(std::string device, const std::vector<double>& repeats) {
-  return with_noise(std::move(device), repeats, median_of(repeats));
+  const double middle = median_of(repeats);
+  return {.device = std::move(device),
+          .value = middle,
+          .noise = middle > 0 ? deviation_of(repeats, middle) / middle : 0,
+          .repeats = repeats_of(repeats)};
 }
 
 DeviceValue best_of(std::string device, const std::vector<double>& repeats) {
-  return with_noise(std::move(device), repeats, std::ranges::max(repeats));
+  auto value = value_of(std::move(device), repeats);
+  value.value = std::ranges::max(repeats);
+  return value;
 }
 
 Matrix empty_matrix(std::string title, std::string unit, std::vector<std::string> names) {
