@@ -10,9 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "bench/backends/nccl/library.hpp"
 #include "bench/node/gpus.hpp"
-#include "bench/node/test.hpp"
 #include "lib/base/clock.hpp"
 #include "lib/base/units.hpp"
 
@@ -22,54 +20,40 @@ namespace {
 constexpr int kFewestRounds = 3;
 constexpr int kMaxRounds = 200;
 
-using PeriodWords = std::vector<std::uint64_t>;
-
 // One GPU with the memory that it copies between.
 struct CopyLane {
   NodeGpu* gpu = nullptr;
-  std::unique_ptr<PinnedMemory> out, in;
-  cuda::Pointer first = 0, second = 0;  // copies go out -> first -> in and second -> in
-  PeriodWords sent, held;               // what `out` and `second` hold, over and over
-  std::optional<std::string> wrong;     // the first copy that differed
+  std::span<std::uint64_t> out, in;       // pinned
+  cuda::Pointer first = 0, second = 0;    // copies go out -> first -> in and second -> in
+  std::vector<std::uint64_t> sent, held;  // what `out` and `second` hold, over and over
+  std::optional<std::string> wrong;       // the first copy that differed
   std::vector<double> to_device, to_host, both, all_to_device, all_to_host;
 
-  [[nodiscard]] std::uint64_t bytes() const { return out->bytes(); }
-
-  [[nodiscard]] std::uint64_t words() const { return bytes() / sizeof(std::uint64_t); }
+  [[nodiscard]] std::uint64_t bytes() const { return out.size_bytes(); }
 
   [[nodiscard]] Result<void> copy_in(cuda::Stream stream) const {
-    TRY(call(gpu->library(), gpu->library().copy_in, first, out->words(), bytes(), stream));
-    return {};
+    return call(gpu->library(), gpu->library().copy_in, first, out.data(), bytes(), stream);
   }
 
   [[nodiscard]] Result<void> copy_out(cuda::Pointer from, cuda::Stream stream) const {
-    TRY(call(gpu->library(), gpu->library().copy_out, in->words(), from, bytes(), stream));
-    return {};
+    return call(gpu->library(), gpu->library().copy_out, in.data(), from, bytes(), stream);
   }
 
   // Poison what copies write to.
-  [[nodiscard]] Result<void> clear_device() const {
-    TRY(gpu->gpu().use());
-    TRY(gpu->gpu().poison(first, bytes()));
-    return gpu->wait();
-  }
+  [[nodiscard]] Result<void> clear_device() const { return gpu->poison(first, bytes()); }
 
-  void clear_host() const { std::memset(in->words(), 0xff, bytes()); }
+  void clear_host() const { std::memset(in.data(), 0xff, bytes()); }
 
   // Compare what the last copies have written.
   [[nodiscard]] Result<void> verify_device() {
-    Wrong found;
-    TRY(gpu->gpu().use());
-    TRY(gpu->gpu().verify(first, sizeof(std::uint64_t),
-                          {.count = words(), .low = sent, .high = sent}, found, no_watch));
+    TRY_ASSIGN(const auto found, gpu->verify(first, out.size(), sizeof(std::uint64_t), sent));
     if (found.elements != 0) note("to", found.first);
     return {};
   }
 
-  void verify_host(const PeriodWords& expected) {
-    for (std::uint64_t at = 0; at < words(); at += expected.size()) {
-      const auto count = std::min<std::uint64_t>(expected.size(), words() - at);
-      const std::span seen(in->words() + at, count);
+  void verify_host(const std::vector<std::uint64_t>& expected) {
+    for (std::uint64_t at = 0; at < in.size(); at += expected.size()) {
+      const auto seen = in.subspan(at, std::min(expected.size(), in.size() - at));
       if (std::memcmp(seen.data(), expected.data(), seen.size_bytes()) == 0) continue;
       const auto different = std::ranges::mismatch(seen, expected).in1;
       return note("from", at + static_cast<std::uint64_t>(different - seen.begin()));
@@ -84,27 +68,20 @@ struct CopyLane {
   }
 };
 
-void fill(const PinnedMemory& memory, const PeriodWords& period) {
-  const auto words = memory.bytes() / sizeof(std::uint64_t);
-  for (std::uint64_t at = 0; at < words; at += period.size()) {
-    std::copy_n(period.data(), std::min<std::uint64_t>(period.size(), words - at),
-                memory.words() + at);
+void fill(std::span<std::uint64_t> memory, const std::vector<std::uint64_t>& period) {
+  for (std::size_t at = 0; at < memory.size(); at += period.size()) {
+    std::copy_n(period.data(), std::min(period.size(), memory.size() - at), memory.data() + at);
   }
 }
 
 Result<CopyLane> prepare(NodeGpu& gpu, std::uint64_t bytes, std::uint64_t seed) {
-  constexpr std::uint64_t kPeriod = 1021;  // prime, unlike the length of a row of memory
-  CopyLane lane{.gpu = &gpu};
-  for (std::uint64_t i = 0; i < kPeriod; ++i) {
-    lane.sent.push_back((2 * seed * kPeriod + i + 1) * 0x9e3779b97f4a7c15U);
-    lane.held.push_back(((2 * seed + 1) * kPeriod + i + 1) * 0x9e3779b97f4a7c15U);
-  }
+  CopyLane lane{.gpu = &gpu, .sent = varied_words(2 * seed), .held = varied_words(2 * seed + 1)};
   TRY_ASSIGN(lane.out, gpu.pin(bytes));
   TRY_ASSIGN(lane.in, gpu.pin(bytes));
   TRY(gpu.allocate({&lane.first, &lane.second}, bytes));
-  fill(*lane.out, lane.held);
-  TRY(gpu.copy_to_gpu(lane.second, lane.out->words(), bytes));
-  fill(*lane.out, lane.sent);
+  fill(lane.out, lane.held);
+  TRY(gpu.copy_to_gpu(lane.second, lane.out.data(), bytes));
+  fill(lane.out, lane.sent);
   return lane;
 }
 
@@ -145,15 +122,13 @@ Result<void> measure_alone(CopyLane& lane, std::chrono::duration<double> time) {
 // timed one may be left from the one before.
 Result<void> verify_alone(CopyLane& lane) {
   const auto stream = lane.gpu->gpu().stream();
-  TRY(lane.verify_device());
-  lane.verify_host(lane.held);
-  TRY(lane.clear_device());
-  lane.clear_host();
-  TRY(both_ways(lane));
-  TRY(lane.verify_device());
-  lane.verify_host(lane.held);
-  TRY(lane.clear_device());
-  lane.clear_host();
+  for (const bool again : {false, true}) {
+    if (again) TRY(both_ways(lane));
+    TRY(lane.verify_device());
+    lane.verify_host(lane.held);
+    TRY(lane.clear_device());
+    lane.clear_host();
+  }
   TRY(lane.gpu->timed([&] { return lane.copy_in(stream); }));
   TRY(lane.verify_device());
   TRY(lane.gpu->timed([&] { return lane.copy_out(lane.first, stream); }));
@@ -234,14 +209,12 @@ void add_series(const std::vector<CopyLane>& lanes, TestResult& result) {
 }  // namespace
 
 Result<TestResult> run_gpu_copy(const TestInput& input) {
-  const std::uint64_t bytes =
-      input.bytes != 0 ? input.bytes : (input.level == Level::quick ? 64UL : 256UL) << 20U;
   TRY_ASSIGN(auto all, open_gpus(input));
   TestResult result{.findings = std::move(all.refused)};
   std::vector<CopyLane> lanes;
   const auto share = input.time / (2.0 * static_cast<double>(all.gpus.size() + 1));
   all.on_each(result, [&](NodeGpu& gpu) -> Result<void> {
-    TRY_ASSIGN(auto lane, prepare(gpu, bytes / 4096 * 4096, lanes.size()));
+    TRY_ASSIGN(auto lane, prepare(gpu, copied_bytes(input), lanes.size()));
     TRY(measure_alone(lane, share));
     TRY(verify_alone(lane));
     lanes.push_back(std::move(lane));

@@ -8,7 +8,6 @@
 #include <cmath>
 
 #include "bench/node/gpus.hpp"
-#include "bench/node/test.hpp"
 #include "lib/base/units.hpp"
 
 namespace muster::bench::node {
@@ -31,35 +30,31 @@ Result<void> measure_triad(NodeGpu& gpu, std::uint64_t bytes, Series& series, Te
   constexpr int kRepeats = 10;
   constexpr std::uint64_t kPeriod = 1021;
   const auto count = bytes / sizeof(float) / 4 * 4;
-  Fill first;
-  Fill second;
+  std::vector<std::uint64_t> first;
+  std::vector<std::uint64_t> second;
   std::vector<std::uint64_t> expected;
   for (std::uint64_t i = 0; i < kPeriod; ++i) {
     const float x = triad_element(i, 1);
     const float y = triad_element(i, 2);
-    first.bits.push_back(std::bit_cast<std::uint32_t>(x));
-    second.bits.push_back(std::bit_cast<std::uint32_t>(y));
+    first.push_back(std::bit_cast<std::uint32_t>(x));
+    second.push_back(std::bit_cast<std::uint32_t>(y));
     expected.push_back(std::bit_cast<std::uint32_t>(std::fma(3.0F, y, x)));
   }
   cuda::Pointer a = 0;
   cuda::Pointer b = 0;
   cuda::Pointer c = 0;
   TRY(gpu.allocate({&a, &b, &c}, count * sizeof(float)));
-  TRY(gpu.gpu().fill(a, count, sizeof(float), first));
-  TRY(gpu.wait());
-  TRY(gpu.gpu().fill(b, count, sizeof(float), second));
-  TRY(gpu.wait());
+  TRY(gpu.fill(a, count, sizeof(float), first));
+  TRY(gpu.fill(b, count, sizeof(float), second));
   std::vector<double> rates;
   Wrong wrong;
   for (int i = 0; i <= kRepeats; ++i) {
-    TRY(gpu.gpu().poison(c, count * sizeof(float)));
-    TRY(gpu.wait());
+    TRY(gpu.poison(c, count * sizeof(float)));
     TRY_ASSIGN(const auto seconds, gpu.timed([&] { return gpu.triad(c, a, b, count); }));
     const auto moved = 3 * sizeof(float) * static_cast<double>(count);
     if (i > 0) rates.push_back(moved / seconds / kGiga);  // the first one warms up
     if (wrong.elements != 0) continue;
-    TRY(gpu.gpu().verify(c, sizeof(float), {.count = count, .low = expected, .high = expected},
-                         wrong, no_watch));
+    TRY_ASSIGN(wrong, gpu.verify(c, count, sizeof(float), expected));
   }
   if (wrong.elements != 0) {
     result.findings.push_back(broken(

@@ -6,15 +6,14 @@
 #include <set>
 #include <utility>
 
-#include "bench/backends/nccl/library.hpp"
 #include "bench/node/gpus.hpp"
-#include "bench/node/test.hpp"
 #include "lib/base/units.hpp"
 
 namespace muster::bench::node {
 namespace {
 
 constexpr int kRepeats = 5;  // the first is a warm-up
+constexpr std::uint64_t kWord = 8;
 constexpr std::string_view kThroughHost = "through the host";
 
 struct PeerBuffers {
@@ -23,21 +22,13 @@ struct PeerBuffers {
   std::vector<std::uint64_t> data;
 };
 
-// Poisons the destination and waits, so that neither is timed.
-Result<void> poison(const PeerBuffers& reader, std::uint64_t bytes) {
-  TRY(reader.gpu->gpu().use());
-  TRY(reader.gpu->gpu().poison(reader.to, bytes));
-  return reader.gpu->wait();
-}
-
 // Enqueues a read of the other GPU's data on the reader's stream.
 Result<void> enqueue_read(const PeerBuffers& reader, const PeerBuffers& other,
                           std::uint64_t bytes) {
   auto& gpu = reader.gpu->gpu();
   TRY(gpu.use());
-  TRY(call(reader.gpu->library(), reader.gpu->library().copy_peer, reader.to, gpu.context(),
-           other.from, other.gpu->gpu().context(), bytes, gpu.stream()));
-  return {};
+  return call(reader.gpu->library(), reader.gpu->library().copy_peer, reader.to, gpu.context(),
+              other.from, other.gpu->gpu().context(), bytes, gpu.stream());
 }
 
 // The kind of connection, by the driver's rank if it has one. Only pairs of the same kind are
@@ -73,25 +64,10 @@ Result<void> enable_access(const NodeGpu& reader, const NodeGpu& other) {
 }
 
 Result<PeerBuffers> prepare(NodeGpu& gpu, std::uint64_t bytes, std::uint64_t seed) {
-  constexpr std::uint64_t kPeriod = 1021;  // prime, unlike the length of a row of memory
-  PeerBuffers buffers{.gpu = &gpu};
-  for (std::uint64_t i = 0; i < kPeriod; ++i) {
-    buffers.data.push_back((seed * kPeriod + i + 1) * 0x9e3779b97f4a7c15U);
-  }
+  PeerBuffers buffers{.gpu = &gpu, .data = varied_words(seed)};
   TRY(gpu.allocate({&buffers.from, &buffers.to}, bytes));
-  TRY(gpu.gpu().fill(buffers.from, bytes / 8, 8, {.bits = buffers.data, .shift = 0}));
-  TRY(gpu.wait());
+  TRY(gpu.fill(buffers.from, bytes / kWord, kWord, buffers.data));
   return buffers;
-}
-
-// The number of words that differ from the other GPU's.
-Result<std::uint64_t> wrong_words(const PeerBuffers& reader, const PeerBuffers& other,
-                                  std::uint64_t bytes) {
-  Wrong wrong;
-  TRY(reader.gpu->gpu().use());
-  TRY(reader.gpu->gpu().verify(
-      reader.to, 8, {.count = bytes / 8, .low = other.data, .high = other.data}, wrong, no_watch));
-  return wrong.elements;
 }
 
 // Whether the GPUs are connected in groups by design, such as pairs with a bridge: each reaches the
@@ -145,7 +121,7 @@ class PairTest {
     TRY(enable_access(*reader.gpu, *other.gpu));
     std::vector<double> rates;
     for (int repeat = 0; repeat < kRepeats; ++repeat) {
-      TRY(poison(reader, bytes_));
+      TRY(reader.gpu->poison(reader.to, bytes_));  // waits, so that it is not timed
       TRY_ASSIGN(const auto seconds,
                  reader.gpu->timed([&] { return enqueue_read(reader, other, bytes_); }));
       TRY(verify(i, j));
@@ -160,7 +136,7 @@ class PairTest {
     TRY(enable_access(*all_[j].gpu, *all_[i].gpu));
     std::vector<double> rates;
     for (int repeat = 0; repeat < kRepeats; ++repeat) {
-      for (const auto reader : {i, j}) TRY(poison(all_[reader], bytes_));
+      for (const auto reader : {i, j}) TRY(all_[reader].gpu->poison(all_[reader].to, bytes_));
       for (const auto& [reader, other] : {std::pair(i, j), std::pair(j, i)}) {
         const auto& from = all_[other];
         const auto& to = all_[reader];
@@ -180,10 +156,11 @@ class PairTest {
 
   // Verifies what GPU i read from GPU j. Reports only the first wrong copy of a pair.
   [[nodiscard]] Result<void> verify(std::size_t i, std::size_t j) {
-    TRY_ASSIGN(const auto wrong, wrong_words(all_[i], all_[j], bytes_));
-    if (wrong == 0 || !corrupted_.emplace(i, j).second) return {};
+    TRY_ASSIGN(const auto wrong,
+               all_[i].gpu->verify(all_[i].to, bytes_ / kWord, kWord, all_[j].data));
+    if (wrong.elements == 0 || !corrupted_.emplace(i, j).second) return {};
     result_.findings.push_back(
-        broken(pair(i, j), fmt::format("{} 8-byte words were corrupted", wrong)));
+        broken(pair(i, j), fmt::format("{} 8-byte words were corrupted", wrong.elements)));
     return {};
   }
 
@@ -215,22 +192,19 @@ class PairTest {
 }  // namespace
 
 Result<TestResult> run_gpu_p2p(const TestInput& input) {
-  const std::uint64_t wanted =
-      input.bytes != 0 ? input.bytes : (input.level == Level::quick ? 64UL : 256UL) << 20U;
-  const auto bytes = wanted / 4096 * 4096;
   TRY_ASSIGN(auto gpus, open_gpus(input));
   if (gpus.gpus.size() + gpus.refused.size() < 2) return make_missing("the node has only one GPU");
   TestResult result{.findings = std::move(gpus.refused)};
-  std::vector<PeerBuffers> all;
   if (!gpus.gpus.empty() && gpus.gpus.front()->library().copy_peer.call == nullptr) {
     return make_error("the driver lacks cuMemcpyPeerAsync");
   }
+  std::vector<PeerBuffers> all;
   gpus.on_each(result, [&](NodeGpu& gpu) -> Result<void> {
-    TRY_ASSIGN(auto buffers, prepare(gpu, bytes, all.size() + 1));
+    TRY_ASSIGN(auto buffers, prepare(gpu, copied_bytes(input), all.size() + 1));
     all.push_back(std::move(buffers));
     return {};
   });
-  PairTest(all, bytes, result).measure();
+  PairTest(all, copied_bytes(input), result).measure();
   return result;
 }
 

@@ -8,7 +8,7 @@
 
 #include "bench/backends/nccl/binding.hpp"
 #include "bench/backends/nccl/library.hpp"
-#include "bench/node/cpus.hpp"
+#include "bench/node/host.hpp"
 #include "lib/base/text.hpp"
 #include "lib/process/startup.hpp"
 
@@ -93,25 +93,46 @@ Result<void> NodeGpu::allocate(std::initializer_list<cuda::Pointer*> memories,
 void NodeGpu::release_all() {
   if (!first_->use()) return;
   for (const auto memory : memory_) first_->release(memory);
+  for (auto* const memory : pinned_) library_.host_free.call(memory);
   memory_.clear();
+  pinned_.clear();
 }
 
-Result<std::unique_ptr<PinnedMemory>> NodeGpu::pin(std::uint64_t bytes) const {
+Result<void> NodeGpu::poison(cuda::Pointer memory, std::uint64_t bytes) {
+  TRY(first_->use());
+  TRY(first_->poison(memory, bytes));
+  return wait();
+}
+
+Result<void> NodeGpu::fill(cuda::Pointer memory, std::uint64_t count, std::size_t width,
+                           const std::vector<std::uint64_t>& bits) {
+  TRY(first_->use());
+  TRY(first_->fill(memory, count, width, {.bits = bits}));
+  return wait();
+}
+
+Result<Wrong> NodeGpu::verify(cuda::Pointer memory, std::uint64_t count, std::size_t width,
+                              const std::vector<std::uint64_t>& bits) {
+  Wrong wrong;
+  TRY(first_->use());
+  TRY(first_->verify(memory, width, {.count = count, .low = bits, .high = bits}, wrong, no_watch));
+  return wrong;
+}
+
+Result<std::span<std::uint64_t>> NodeGpu::pin(std::uint64_t bytes) {
   if (library_.host_allocate.call == nullptr || library_.host_free.call == nullptr) {
     return make_error(fmt::format("{} offers no pinned memory", library_.path));
   }
   TRY_ASSIGN(const auto cpu, cpu_near(first_->pci_address()));
   void* memory = nullptr;
-  const auto allocate = [&]() -> Result<void> {
-    TRY(first_->use());
-    TRY(call(library_, library_.host_allocate, &memory, bytes, 0U));
-    return {};
-  };
   Result<void> allocated;
-  const std::array near{cpu};
-  TRY(on_each(near, [&](std::size_t) { allocated = allocate(); }));
+  TRY(on_each(std::array{cpu}, [&](std::size_t) {
+    allocated = first_->use().and_then(
+        [&] { return call(library_, library_.host_allocate, &memory, bytes, 0U); });
+  }));
   TRY(allocated);
-  return std::make_unique<PinnedMemory>(library_, memory, bytes);
+  pinned_.push_back(memory);
+  return std::span(static_cast<std::uint64_t*>(memory), bytes / sizeof(std::uint64_t));
 }
 
 Result<void> NodeGpu::copy_to_gpu(cuda::Pointer to, const void* from, std::uint64_t bytes) {
@@ -128,9 +149,8 @@ template <class... Arguments>
 Result<void> NodeGpu::launch(cuda::Kernel kernel, std::uint64_t blocks, Arguments... arguments) {
   std::array<void*, sizeof...(Arguments)> addresses{&arguments...};
   TRY(first_->use());
-  TRY(call(library_, library_.launch, kernel, static_cast<unsigned>(blocks), 1, 1, kThreads, 1, 1,
-           0, first_->stream(), addresses.data(), nullptr));
-  return {};
+  return call(library_, library_.launch, kernel, static_cast<unsigned>(blocks), 1, 1, kThreads, 1,
+              1, 0, first_->stream(), addresses.data(), nullptr);
 }
 
 Result<void> NodeGpu::triad(cuda::Pointer c, cuda::Pointer a, cuda::Pointer b,
@@ -200,6 +220,21 @@ void NodeGpus::on_each(TestResult& result,
       result.findings.push_back(unjudged(gpu->name(), done.error().message));
     }
   }
+}
+
+std::vector<std::uint64_t> varied_words(std::uint64_t seed) {
+  constexpr std::uint64_t kPeriod = 1021;
+  std::vector<std::uint64_t> words(kPeriod);
+  for (std::uint64_t i = 0; i < kPeriod; ++i) {
+    words[i] = (seed * kPeriod + i + 1) * 0x9e3779b97f4a7c15U;
+  }
+  return words;
+}
+
+std::uint64_t copied_bytes(const TestInput& input) {
+  constexpr std::uint64_t kPage = 4096;
+  if (input.bytes != 0) return input.bytes / kPage * kPage;
+  return (input.level == Level::quick ? 64UL : 256UL) << 20U;
 }
 
 Result<NodeGpus> open_gpus(const TestInput& input) {

@@ -8,6 +8,7 @@
 #include <functional>
 #include <initializer_list>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -35,24 +36,6 @@ struct MemoryPattern {
   std::uint64_t spread = 0;
 };
 
-// Host memory that the GPU reads and writes itself.
-class PinnedMemory {
- public:
-  PinnedMemory(cuda::Library library, void* memory, std::uint64_t bytes)
-      : library_(std::move(library)), memory_(memory), bytes_(bytes) {}
-  PinnedMemory(const PinnedMemory&) = delete;
-  PinnedMemory& operator=(const PinnedMemory&) = delete;
-  ~PinnedMemory() { library_.host_free.call(memory_); }
-
-  [[nodiscard]] std::uint64_t* words() const { return static_cast<std::uint64_t*>(memory_); }
-  [[nodiscard]] std::uint64_t bytes() const { return bytes_; }
-
- private:
-  cuda::Library library_;
-  void* memory_;
-  std::uint64_t bytes_;
-};
-
 class NodeGpu {
  public:
   [[nodiscard]] static Result<std::unique_ptr<NodeGpu>> open(const cuda::Library& library,
@@ -74,8 +57,15 @@ class NodeGpu {
   [[nodiscard]] Result<void> allocate(std::initializer_list<cuda::Pointer*> memories,
                                       std::uint64_t bytes);
   void release_all();
-  // Pins memory on the NUMA node that is local to the GPU, if the kernel reports it.
-  [[nodiscard]] Result<std::unique_ptr<PinnedMemory>> pin(std::uint64_t bytes) const;
+  // These wait until they are done. `bits` are the elements of memory, over and over.
+  [[nodiscard]] Result<void> poison(cuda::Pointer memory, std::uint64_t bytes);
+  [[nodiscard]] Result<void> fill(cuda::Pointer memory, std::uint64_t count, std::size_t width,
+                                  const std::vector<std::uint64_t>& bits);
+  [[nodiscard]] Result<Wrong> verify(cuda::Pointer memory, std::uint64_t count, std::size_t width,
+                                     const std::vector<std::uint64_t>& bits);
+  // Allocates host memory that the GPU reads and writes itself, on the NUMA node that is local to
+  // the GPU if the kernel reports it.
+  [[nodiscard]] Result<std::span<std::uint64_t>> pin(std::uint64_t bytes);
 
   // Copy on the first stream, and wait for it.
   [[nodiscard]] Result<void> copy_to_gpu(cuda::Pointer to, const void* from, std::uint64_t bytes);
@@ -125,6 +115,7 @@ class NodeGpu {
   cuda::Pointer result_ = 0;
   std::array<std::uint64_t, 3> counts_{};
   std::vector<cuda::Pointer> memory_;
+  std::vector<void*> pinned_;
 };
 
 struct NodeGpus {
@@ -134,6 +125,13 @@ struct NodeGpus {
   // Runs `work` on each GPU. One that it fails on is unknown.
   void on_each(TestResult& result, const std::function<Result<void>(NodeGpu&)>& work) const;
 };
+
+// Returns distinct words for a buffer to repeat, which depend on the seed. Their number is a prime,
+// unlike the length of a row of memory.
+[[nodiscard]] std::vector<std::uint64_t> varied_words(std::uint64_t seed);
+
+// The bytes that tests of links copy.
+[[nodiscard]] std::uint64_t copied_bytes(const TestInput& input);
 
 // Opens all visible GPUs. The error is `missing` if there is no driver or no GPU.
 [[nodiscard]] Result<NodeGpus> open_gpus(const TestInput& input);

@@ -8,7 +8,6 @@
 #include <cerrno>
 #include <random>
 
-#include "bench/node/cpus.hpp"
 #include "bench/node/host.hpp"
 #include "bench/node/test.hpp"
 #include "lib/base/clock.hpp"

@@ -9,7 +9,7 @@
 #include <random>
 
 #include "bench/backends/nccl/binding.hpp"
-#include "bench/node/cpus.hpp"
+#include "bench/node/host.hpp"
 #include "bench/node/test.hpp"
 #include "lib/base/clock.hpp"
 #include "lib/base/text.hpp"

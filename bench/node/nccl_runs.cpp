@@ -46,50 +46,41 @@ Result<Report> run_program(const TestInput& input, int gpus, Words words, const 
   return run_own(words, std::move(variables), Clock::now() + time + kStart);
 }
 
-Result<Report> all_reduce(const TestInput& input, int gpus, const Variables& more) {
-  constexpr double kUsual = 1U << 30U;
-  const auto size =
-      input.bytes != 0 ? static_cast<double>(input.bytes) : input.limit.size.value_or(kUsual);
-  return run_program(input, gpus, {"all_reduce", fmt::format("--sizes={:.0f}", size)}, more);
-}
-
-// The first value, which is out of place as nccl-tests' headline.
-Result<double> first_value(const Report& report, std::string_view quantity) {
-  const auto found = std::ranges::find(report.measurements, quantity, &Measurement::quantity);
-  if (found != report.measurements.end()) return found->value;
-  const auto finding = std::ranges::find_if(report.findings, [](const Finding& each) {
-    return each.outcome == Outcome::fail || each.outcome == Outcome::unknown;
-  });
-  return make_error(finding == report.findings.end() ? "nothing was measured" : finding->message);
-}
-
 // The failures about computed or received data.
 std::vector<Finding> wrong_data(const Report& report, std::string_view check) {
   std::vector<Finding> findings;
   for (const auto& finding : report.findings) {
     const bool of_data = finding.check == "bench.data" || finding.check == check;
-    if (!of_data || finding.outcome != Outcome::fail) continue;
-    findings.push_back(finding);
+    if (of_data && finding.outcome == Outcome::fail) findings.push_back(finding);
   }
   return findings;
 }
 
-// One number of the node from a report.
+// One number of the node from a report: the first, which is out of place as nccl-tests' headline.
 Result<Series> series_of(const Report& report, std::string_view what, std::string_view quantity) {
-  TRY_ASSIGN(const auto value, first_value(report, quantity));
-  const auto& conditions = report.measurements.front().conditions;
+  const auto found = std::ranges::find(report.measurements, quantity, &Measurement::quantity);
+  if (found == report.measurements.end()) {
+    const auto why = std::ranges::find_if(report.findings, [](const Finding& each) {
+      return each.outcome == Outcome::fail || each.outcome == Outcome::unknown;
+    });
+    return make_error(why == report.findings.end() ? "nothing was measured" : why->message);
+  }
   return Series{.what = std::string(what),
                 .quantity = std::string(quantity),
                 .unit = "GB/s",
-                .size_bytes = conditions.size_bytes,
-                .iterations = conditions.iterations,
-                .values = {{.device = "node", .value = value}}};
+                .size_bytes = found->conditions.size_bytes,
+                .iterations = found->conditions.iterations,
+                .values = {{.device = "node", .value = found->value}}};
 }
 
 Result<TestResult> measure(const TestInput& input, std::string_view check, std::string_view what,
                            const Variables& more) {
+  constexpr double kUsual = 1U << 30U;
   TRY_ASSIGN(const auto gpus, gpus_for_nccl(input));
-  TRY_ASSIGN(const auto report, all_reduce(input, gpus, more));
+  const auto size =
+      input.bytes != 0 ? static_cast<double>(input.bytes) : input.limit.size.value_or(kUsual);
+  TRY_ASSIGN(const auto report,
+             run_program(input, gpus, {"all_reduce", fmt::format("--sizes={:.0f}", size)}, more));
   TRY_ASSIGN(auto busbw, series_of(report, what, "busbw"));
   busbw.limited = true;
   return TestResult{.series = {std::move(busbw)}, .findings = wrong_data(report, check)};

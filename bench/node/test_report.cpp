@@ -10,6 +10,7 @@
 #include <map>
 #include <utility>
 
+#include "lib/base/text.hpp"
 #include "lib/profile/limits/bench.hpp"
 #include "lib/profile/limits/gpu.hpp"
 #include "lib/profile/limits/ib.hpp"
@@ -196,6 +197,20 @@ std::string source_of_limits(const NodeTest& test, const Profile& profile) {
   return fmt::format("profile {}{}", profile.name, named > 0 ? " and --set" : "");
 }
 
+bool is_visible(const muster::Gpu& gpu, const std::string& visible) {
+  const auto words = split(visible, ',');
+  const bool numbers = std::ranges::all_of(
+      words, [](std::string_view word) { return parse_unsigned(trim(word)).has_value(); });
+  if (visible.empty() || !numbers) return true;
+  return std::ranges::find(words, fmt::format("{}", gpu.index), trim) != words.end();
+}
+
+std::string name_of(const GpuProcess& process) {
+  const auto name = process.name.empty() ? "a process outside this container" : process.name;
+  const auto job = process.job.empty() ? std::string() : fmt::format(", job {}", process.job);
+  return fmt::format("{} (process {}{})", printable(name, 80), process.pid, printable(job, 40));
+}
+
 }  // namespace
 
 std::vector<Finding> judge(std::string_view check, const Series& series, const Bounds& bounds,
@@ -242,7 +257,6 @@ std::vector<Finding> findings_of(const TestRun& ran, const Profile& profile) {
 }
 
 void leave_undecided_without_tests(std::vector<Finding>& findings) {
-  constexpr std::string_view kInUse = "bench.in_use";
   const bool judged = std::ranges::any_of(findings, [&](const Finding& finding) {
     return finding.check != kInUse && finding.outcome != Outcome::skip;
   });
@@ -309,6 +323,51 @@ std::string summary_of(const TestRun& ran) {
     for (const auto& line : lines_of(matrix)) text += fmt::format("  {}\n", line);
   }
   return text;
+}
+
+std::vector<Finding> judge_use(const Section<Nvml>& nvml, const std::string& visible) {
+  if (nvml.status == Status::absent)
+    return {make_finding(kInUse, "node", Outcome::skip, nvml.reason)};
+  const auto trouble = nvml.ok() ? nvml->trouble : nvml.reason;
+  if (!trouble.empty()) {
+    return {make_finding(kInUse, "node", Outcome::unknown,
+                         fmt::format("NVML cannot list processes: {}", trouble))};
+  }
+  std::vector<Finding> findings;
+  for (const auto& gpu : nvml->gpus) {
+    if (!is_visible(gpu, visible) || !gpu.processes || gpu.processes->empty()) continue;
+    std::vector<std::string> names;
+    for (const auto& process : *gpu.processes) names.push_back(name_of(process));
+    findings.push_back(make_finding(kInUse, fmt::format("gpu{}", gpu.index), Outcome::unknown,
+                                    fmt::format("in use by {}", fmt::join(names, ", "))));
+  }
+  if (findings.empty()) {
+    findings.push_back(
+        make_finding(kInUse, "node", nvml->gpus.empty() ? Outcome::skip : Outcome::pass,
+                     fmt::format("no process uses the {}", counted(nvml->gpus.size(), "GPU"))));
+  }
+  return findings;
+}
+
+void add_causes(std::vector<Finding>& findings, const Section<Nvml>& nvml) {
+  for (auto& finding : findings) {
+    const bool bad = finding.outcome == Outcome::fail || finding.outcome == Outcome::warn;
+    if (!bad || finding.check != "bench.host_copy") continue;
+    const auto gpu = std::ranges::find_if(nvml->gpus, [&](const muster::Gpu& each) {
+      return fmt::format("gpu{}", each.index) == finding.device;
+    });
+    if (gpu == nvml->gpus.end() || !gpu->link.width || !gpu->link.width_max) continue;
+    if (*gpu->link.width >= *gpu->link.width_max) continue;
+    finding.message +=
+        fmt::format("; its PCI link has {} of {} lanes", *gpu->link.width, *gpu->link.width_max);
+  }
+}
+
+std::string first_use(const std::vector<Finding>& findings) {
+  const auto busy = std::ranges::find_if(findings, [](const Finding& finding) {
+    return finding.outcome == Outcome::unknown && finding.device != "node";
+  });
+  return busy == findings.end() ? "" : fmt::format("{} is {}", busy->device, busy->message);
 }
 
 }  // namespace muster::bench::node

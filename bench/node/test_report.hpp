@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The findings, measurements and lines of text of a node's tests.
+// The findings, measurements and lines of text of a node's tests, and NVML's view of the tested
+// GPUs.
 #pragma once
 
 #include <string>
@@ -7,6 +8,7 @@
 #include <vector>
 
 #include "bench/node/test.hpp"
+#include "lib/node/snapshot.hpp"
 #include "lib/profile/profile.hpp"
 
 namespace muster::bench::node {
@@ -44,5 +46,17 @@ void leave_undecided_without_tests(std::vector<Finding>& findings);
 
 // "host.stream: copy 13.1 GB/s, scale 13.0 GB/s (4.1 s)", followed by the test's own lines.
 [[nodiscard]] std::string summary_of(const TestRun& ran);
+
+inline constexpr std::string_view kInUse = "bench.in_use";
+
+// Returns an `unknown` with the processes for each GPU that is in use, or else one finding for all.
+// `visible`: CUDA_VISIBLE_DEVICES. If it lists numbers, only those GPUs count.
+[[nodiscard]] std::vector<Finding> judge_use(const Section<Nvml>& nvml, const std::string& visible);
+
+// "gpu3 is in use by python3 (process 1234)"; empty if none is.
+[[nodiscard]] std::string first_use(const std::vector<Finding>& findings);
+
+// Appends to findings about a GPU's copies that its PCI link has fewer lanes than it supports.
+void add_causes(std::vector<Finding>& findings, const Section<Nvml>& nvml);
 
 }  // namespace muster::bench::node

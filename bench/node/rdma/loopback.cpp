@@ -9,7 +9,7 @@
 #include <thread>
 #include <utility>
 
-#include "bench/node/cpus.hpp"
+#include "bench/node/host.hpp"
 #include "bench/node/rdma/rdma.hpp"
 #include "bench/node/test.hpp"
 #include "lib/base/clock.hpp"

@@ -7,11 +7,13 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "bench/backends/nccl/gpu.hpp"
+#include "bench/node/host.hpp"
 #include "bench/node/test.hpp"
 #include "lib/base/result.hpp"
 #include "lib/probes/verbs/library.hpp"
@@ -90,32 +92,34 @@ class RdmaMemory {
                                                                       const cuda::Library& cuda,
                                                                       std::uint64_t bytes);
   RdmaMemory(const RdmaMemory&) = delete;
-  RdmaMemory(RdmaMemory&&) = delete;
   RdmaMemory& operator=(const RdmaMemory&) = delete;
-  RdmaMemory& operator=(RdmaMemory&&) = delete;
-  virtual ~RdmaMemory();
+  ~RdmaMemory();
 
-  [[nodiscard]] std::uint64_t bytes() const { return bytes_; }
   [[nodiscard]] std::uint64_t address() const { return address_; }
   [[nodiscard]] std::uint32_t local_key() const { return region_->lkey; }
   [[nodiscard]] std::uint32_t remote_key() const { return region_->rkey; }
   // Each word gets a distinct number, which also depends on the seed.
-  [[nodiscard]] virtual Result<void> fill(std::uint64_t seed) = 0;
+  [[nodiscard]] Result<void> fill(std::uint64_t seed);
   // Overwrites the first `bytes`, so that words that are not written later are noticed.
-  [[nodiscard]] virtual Result<void> clear(std::uint64_t bytes) = 0;
+  [[nodiscard]] Result<void> clear(std::uint64_t bytes);
   // Compares the first `bytes` with those of `fill(seed)`; empty if they are equal.
-  [[nodiscard]] virtual Result<std::optional<Difference>> compare(std::uint64_t seed,
-                                                                  std::uint64_t bytes) = 0;
+  [[nodiscard]] Result<std::optional<Difference>> compare(std::uint64_t seed, std::uint64_t bytes);
 
- protected:
+ private:
   RdmaMemory(const Hca& hca, std::uint64_t bytes) : hca_(hca), bytes_(bytes) {}
-  // Called before the memory is freed.
-  void deregister();
+
+  [[nodiscard]] std::span<std::uint64_t> words(std::uint64_t bytes);
+  [[nodiscard]] Result<void> read_gpu(std::span<std::uint64_t> words);
+  [[nodiscard]] ibv_mr* register_dma_buf(std::uint64_t whole) const;
 
   const Hca& hca_;
   std::uint64_t bytes_;
   std::uint64_t address_ = 0;
   ibv_mr* region_ = nullptr;
+  std::optional<FreshMemory> host_;
+  Gpu* gpu_ = nullptr;  // null for memory of the host
+  cuda::Library cuda_;
+  std::vector<std::uint64_t> copy_;  // the host's end of copies from and to the GPU
 };
 
 // The GPU near each HCA.

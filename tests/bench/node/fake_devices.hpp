@@ -24,18 +24,24 @@ namespace muster::bench::node {
   return found == tests.end() ? nullptr : &*found;
 }
 
-// Runs a test in a separate process, with the fake's scenario in the variable's file.
+// Runs `work` in a separate process, with the fake's scenario in the variable's file.
+template <class Work>
+[[nodiscard]] Result<std::string> ask_with(const char* variable, const std::string& scenario,
+                                           const Work& work) {
+  const TempDir folder;
+  folder.write("scenario.json", scenario);
+  return ask_child("test", std::chrono::seconds(60), [&] {
+    // NOLINTNEXTLINE(concurrency-mt-unsafe): the child has one thread
+    ::setenv(variable, (folder.path() / "scenario.json").c_str(), 1);
+    return work();
+  });
+}
+
 [[nodiscard]] inline Result<TestResult> run_on_fake(const char* variable,
                                                     const std::string& scenario,
                                                     std::string_view test, const TestInput& input) {
-  const TempDir folder;
-  folder.write("scenario.json", scenario);
-  const auto answer = ask_child("test", std::chrono::seconds(60), [&] {
-    // NOLINTNEXTLINE(concurrency-mt-unsafe): the child has one thread
-    ::setenv(variable, (folder.path() / "scenario.json").c_str(), 1);
-    return to_json(find_test(test)->run(input));
-  });
-  return answer.and_then([](const std::string& text) { return parse_result(text); });
+  return ask_with(variable, scenario, [&] { return to_json(find_test(test)->run(input)); })
+      .and_then([](const std::string& text) { return parse_result(text); });
 }
 
 [[nodiscard]] inline std::vector<Finding> not_passed(std::vector<Finding> findings) {

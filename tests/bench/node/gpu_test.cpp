@@ -19,8 +19,13 @@
 namespace muster::bench::node {
 namespace {
 
+using ::testing::Contains;
+using ::testing::AllOf;
+using ::testing::Each;
 using ::testing::ElementsAre;
+using ::testing::Field;
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 
 struct Request {
   Level level = Level::quick;
@@ -56,8 +61,18 @@ std::vector<Finding> judged(const std::string& scenario, std::string_view name,
   return findings_of({.test = find_test(name), .result = run_on(scenario, name, request)}, profile);
 }
 
+std::vector<Finding> bad(const std::string& scenario, std::string_view name,
+                         const Request& request = {}) {
+  return not_passed(judged(scenario, name, request));
+}
+
 auto is_fail(const std::string& device, const std::string& message) {
   return is_finding(Outcome::fail, device, message);
+}
+
+// Such a failure, and nothing about other devices.
+auto fails_only(const std::string& device, const std::string& message) {
+  return AllOf(Contains(is_fail(device, message)), Each(Field(&Finding::device, device)));
 }
 
 TEST(GpuNodeTest, HealthyGpusPassEveryTest) {
@@ -65,7 +80,7 @@ TEST(GpuNodeTest, HealthyGpusPassEveryTest) {
     if (!test.name.starts_with("gpu.")) continue;
     const auto findings =
         judged("{}", test.name, {.seconds = test.times.from == Level::soak ? 20 : 0.001});
-    EXPECT_THAT(not_passed(findings), ElementsAre()) << test.name << ": " << findings.at(0).message;
+    EXPECT_THAT(not_passed(findings), IsEmpty()) << test.name << ": " << findings.at(0).message;
     EXPECT_FALSE(findings.empty()) << test.name;
   }
 }
@@ -83,13 +98,8 @@ TEST(GpuNodeTest, TimesCopiesInEachDirection) {
 }
 
 TEST(GpuNodeTest, NamesAGpuWithASlowLink) {
-  EXPECT_THAT(not_passed(judged(R"({"node": {"pcie": {"3": 27.5}}})", "gpu.copy")),
-              ::testing::Contains(is_fail("gpu3",
-                                          "host to device 27.5 GB/s; the median of 8 is "
-                                          "55.0 (-50.0%")));
-  for (const auto& finding : not_passed(judged(R"({"node": {"pcie": {"3": 27.5}}})", "gpu.copy"))) {
-    EXPECT_EQ(finding.device, "gpu3");
-  }
+  EXPECT_THAT(bad(R"({"node": {"pcie": {"3": 27.5}}})", "gpu.copy"),
+              fails_only("gpu3", "host to device 27.5 GB/s; the median of 8 is 55.0 (-50.0%"));
 }
 
 struct Fault {
@@ -125,8 +135,7 @@ TEST(GpuNodeTest, NamesOnlyTheDeviceAtFault) {
                       "gpu.p2p", "gpu4-gpu1", "words were corrupted"});
   }
   for (const auto& [scenario, test, device, message, seconds] : faults) {
-    EXPECT_THAT(not_passed(judged(scenario, test, {.seconds = seconds})),
-                ElementsAre(is_fail(device, message)))
+    EXPECT_THAT(bad(scenario, test, {.seconds = seconds}), ElementsAre(is_fail(device, message)))
         << scenario;
   }
 }
@@ -135,26 +144,24 @@ TEST(GpuNodeTest, NamesOnlyTheDeviceAtFault) {
 // GPU copies to the host 6 times alone, 2 times to be verified, 24 times together and once to be
 // verified; into the GPU's memory goes one copy more.
 TEST(GpuNodeTest, FindsThatCopiesDoNothingFromSomePointOn) {
+  const auto lost = [](std::string_view kind, int first) {
+    return bad(fmt::format(R"({{"node": {{"{}": 2, "lost_from": {}}}}})", kind, first), "gpu.copy",
+               {.seconds = 0});
+  };
   for (const int first : {1, 2, 6, 7, 8, 9, 32, 33}) {
-    EXPECT_THAT(
-        not_passed(judged(fmt::format(R"({{"node": {{"lost_copy": 2, "lost_from": {}}}}})", first),
-                          "gpu.copy", {.seconds = 0})),
-        ElementsAre(is_fail("gpu2", "a copy from the GPU differs from byte 0 on")))
+    EXPECT_THAT(lost("lost_copy", first),
+                ElementsAre(is_fail("gpu2", "a copy from the GPU differs from byte 0 on")))
         << first;
-    EXPECT_THAT(not_passed(judged(
-                    fmt::format(R"({{"node": {{"lost_copy_in": 2, "lost_from": {}}}}})", first + 1),
-                    "gpu.copy", {.seconds = 0})),
-                ::testing::Contains(is_fail("gpu2", "a copy to the GPU differs from byte 0 on")))
+    EXPECT_THAT(lost("lost_copy_in", first + 1),
+                Contains(is_fail("gpu2", "a copy to the GPU differs from byte 0 on")))
         << first;
   }
 }
 
 TEST(GpuNodeTest, NamesASlowPairAndShowsItInTheMatrix) {
   const std::string scenario = R"({"node": {"peer": {"1-4": 90}}})";
-  const auto found = not_passed(judged(scenario, "gpu.p2p"));
-  EXPECT_THAT(found, ::testing::Contains(
-                         is_fail("gpu1-gpu4", "peer copy 90.0 GB/s; the median of 56 is 350")));
-  for (const auto& finding : found) EXPECT_EQ(finding.device, "gpu1-gpu4");
+  EXPECT_THAT(bad(scenario, "gpu.p2p"),
+              fails_only("gpu1-gpu4", "peer copy 90.0 GB/s; the median of 56 is 350"));
   const auto result = run_on(scenario, "gpu.p2p");
   ASSERT_TRUE(result);
   ASSERT_EQ(result->matrices.size(), 2U);
@@ -172,30 +179,19 @@ TEST(GpuNodeTest, LimitsConnectedPairsAndThoseThatLostTheirConnection) {
     auto text = bridged;
     return text.replace(text.find('%'), 1, more);
   };
-  EXPECT_THAT(not_passed(judged(with(""), "gpu.p2p")), ElementsAre());
-  EXPECT_THAT(not_passed(judged(with(R"(, "2-3": 150)"), "gpu.p2p")),
+  EXPECT_THAT(bad(with(""), "gpu.p2p"), IsEmpty());
+  EXPECT_THAT(bad(with(R"(, "2-3": 150)"), "gpu.p2p"),
               ElementsAre(is_fail("gpu2-gpu3", "peer copy 150 GB/s")));
-  EXPECT_THAT(not_passed(judged(R"({"node": {"peer": {"5-6": 0}}})", "gpu.p2p")),
-              ::testing::Contains(is_fail("gpu5-gpu6", "peer copy 20.0 GB/s")));
-}
-
-TEST(GpuNodeTest, ASingleGpuIsSkippedUnlessMoreAreExpected) {
-  Profile profile;
-  profile.gpu->present.count = 1;
-  const TestRun ran{.test = find_test("gpu.p2p"), .result = run_on(R"({"gpus": 1})", "gpu.p2p")};
-  EXPECT_EQ(findings_of(ran, profile).at(0).outcome, Outcome::skip);
-  profile.gpu->present.count = 2;
-  EXPECT_EQ(findings_of(ran, profile).at(0).outcome, Outcome::unknown);
+  EXPECT_THAT(bad(R"({"node": {"peer": {"5-6": 0}}})", "gpu.p2p"),
+              Contains(is_fail("gpu5-gpu6", "peer copy 20.0 GB/s")));
 }
 
 TEST(GpuNodeTest, ASoakFindsAGpuThatThrottlesAfterAMinute) {
   const std::string scenario = R"({"node": {"throttle": {"gpu": 2, "after_s": 60, "share": 0.7}}})";
-  EXPECT_THAT(not_passed(judged(scenario, "gpu.soak", {.seconds = 30})), ElementsAre());
-  const auto found = not_passed(judged(scenario, "gpu.soak", {.seconds = 120}));
-  ASSERT_FALSE(found.empty());
-  EXPECT_THAT(found[0], is_fail("gpu2", "fell from 40 to 28 TFLOPS after 6"));
-  EXPECT_THAT(found[0].message, HasSubstr("NVML: "));
-  for (const auto& finding : found) EXPECT_EQ(finding.device, "gpu2");
+  EXPECT_THAT(bad(scenario, "gpu.soak", {.seconds = 30}), IsEmpty());
+  const auto found = bad(scenario, "gpu.soak", {.seconds = 120});
+  EXPECT_THAT(found, fails_only("gpu2", "fell from 40 to 28 TFLOPS after 6"));
+  EXPECT_THAT(found, Contains(is_fail("gpu2", "NVML: ")));
 }
 
 std::vector<std::string> quantities_of(const Result<TestResult>& result) {
@@ -225,10 +221,9 @@ TEST(GpuSoakTest, HeatsWithProductsOfCublas) {
 }
 
 TEST(GpuSoakTest, FindsAGpuWhoseProductsOfCublasSlowDown) {
-  const auto found = not_passed(
-      judged(soaked(R"("throttle": {"gpu": 1, "after_s": 3, "share": 0.7})"), "gpu.soak", kSoak));
-  ASSERT_FALSE(found.empty());
-  EXPECT_THAT(found[0], is_fail("gpu1", "fell from 0.01 to 0.007 TFLOPS after 3"));
+  EXPECT_THAT(
+      bad(soaked(R"("throttle": {"gpu": 1, "after_s": 3, "share": 0.7})"), "gpu.soak", kSoak),
+      Contains(is_fail("gpu1", "fell from 0.01 to 0.007 TFLOPS after 3")));
 }
 
 // Eight products choose an algorithm and time it. Each launch has nine, of which the last is
@@ -236,24 +231,20 @@ TEST(GpuSoakTest, FindsAGpuWhoseProductsOfCublasSlowDown) {
 TEST(GpuSoakTest, FindsAWrongProductOfCublas) {
   for (const auto* fault : {R"("gemm_flip": {"gpu": 1, "product": 47, "index": 5, "bit": 4})",
                             R"("lost_gemm": {"gpu": 1, "product": 48})"}) {
-    EXPECT_THAT(not_passed(judged(soaked(fault), "gpu.soak", kSoak)),
-                ::testing::Contains(is_fail("gpu1", "differ from the same product before")))
+    EXPECT_THAT(bad(soaked(fault), "gpu.soak", kSoak),
+                Contains(is_fail("gpu1", "differ from the same product before")))
         << fault;
   }
 }
 
-TEST(GpuNodeTest, ReportsAMissingGpu) {
-  const auto without_gpus = run_on(R"({"gpus": 0})", "gpu.copy");
-  ASSERT_FALSE(without_gpus);
-  EXPECT_TRUE(without_gpus.error().missing);
-  const auto one = run_on(R"({"gpus": 1})", "gpu.p2p");
-  EXPECT_EQ(one.error(), (Error{.message = "the node has only one GPU", .missing = true}));
-}
-
-TEST(GpuNodeTest, ExpectedGpusThatCannotBeUsedAreUnknown) {
+TEST(GpuNodeTest, SkipsMissingGpusUnlessTheyAreExpected) {
+  EXPECT_TRUE(run_on(R"({"gpus": 0})", "gpu.copy").error().missing);
+  const TestRun ran{.test = find_test("gpu.p2p"), .result = run_on(R"({"gpus": 1})", "gpu.p2p")};
+  EXPECT_EQ(ran.result.error(), (Error{.message = "the node has only one GPU", .missing = true}));
   Profile profile;
-  profile.gpu->present.count = 8;
-  const TestRun ran{.test = find_test("gpu.copy"), .result = make_missing("no GPU")};
+  profile.gpu->present.count = 1;
+  EXPECT_EQ(findings_of(ran, profile).at(0).outcome, Outcome::skip);
+  profile.gpu->present.count = 2;
   EXPECT_EQ(findings_of(ran, profile).at(0).outcome, Outcome::unknown);
 }
 
@@ -262,10 +253,9 @@ TEST(GpuNodeTest, ErrorsOfTheDriverAreUnknownWithTheirReason) {
   ASSERT_FALSE(refused);
   EXPECT_FALSE(refused.error().missing);
   EXPECT_THAT(refused.error().message, HasSubstr("Fabric Manager"));
-  const auto findings = judged(R"({"gpus": 2, "answers": {"cuMemHostAlloc": 2}})", "gpu.copy");
-  ASSERT_EQ(findings.size(), 2U);
-  EXPECT_EQ(findings[0].outcome, Outcome::unknown);
-  EXPECT_EQ(findings[1].device, "gpu1");
+  EXPECT_THAT(judged(R"({"gpus": 2, "answers": {"cuMemHostAlloc": 2}})", "gpu.copy"),
+              ElementsAre(is_finding(Outcome::unknown, "gpu0", "cuMemHostAlloc"),
+                          is_finding(Outcome::unknown, "gpu1", "cuMemHostAlloc")));
 }
 
 TEST(GpuNodeTest, ReportsALimitThatWasNotMeasured) {
@@ -284,7 +274,7 @@ TEST(GpuGemmTest, MeasuresEachTypeOfTheChip) {
   ASSERT_TRUE(result) << result.error().message;
   EXPECT_THAT(quantities_of(result), ElementsAre("gemm_bf16", "gemm_fp16", "gemm_fp8", "gemm_tf32",
                                                  "gemm_fp32", "gemm_fp64", "gemm_f32_own"));
-  EXPECT_THAT(result->findings, ElementsAre());
+  EXPECT_THAT(result->findings, IsEmpty());
   for (const auto& series : result->series) EXPECT_EQ(series.values.size(), 8U) << series.what;
   EXPECT_NEAR(result->series[0].values[3].value, 770, 1);
   EXPECT_NEAR(result->series[5].values[7].value, 60, 1);
@@ -293,14 +283,13 @@ TEST(GpuGemmTest, MeasuresEachTypeOfTheChip) {
       run_on(R"({"node": {"gemm": {"fp8": 0, "bf16": 0}}})", "gpu.gemm", kWithCublas);
   ASSERT_TRUE(older);
   EXPECT_EQ(quantities_of(older).front(), "gemm_fp16");
-  EXPECT_THAT(older->findings, ElementsAre());
+  EXPECT_THAT(older->findings, IsEmpty());
 }
 
 TEST(GpuGemmTest, JudgesTheTypeOfTheLimitAndNamesASlowGpu) {
-  EXPECT_THAT(not_passed(judged("{}", "gpu.gemm", kWithCublas)), ElementsAre());
-  const auto bad =
-      not_passed(judged(R"({"node": {"gemm_share": {"3": 0.9}}})", "gpu.gemm", kWithCublas));
-  EXPECT_THAT(bad, ElementsAre(is_fail("gpu3", "products in bf16 by cuBLASLt 693 TFLOPS")));
+  EXPECT_THAT(bad("{}", "gpu.gemm", kWithCublas), IsEmpty());
+  EXPECT_THAT(bad(R"({"node": {"gemm_share": {"3": 0.9}}})", "gpu.gemm", kWithCublas),
+              ElementsAre(is_fail("gpu3", "products in bf16 by cuBLASLt 693 TFLOPS")));
   auto request = kWithCublas;
   request.type = "fp16";
   const auto other = run_on("{}", "gpu.gemm", request);
@@ -310,43 +299,36 @@ TEST(GpuGemmTest, JudgesTheTypeOfTheLimitAndNamesASlowGpu) {
   }
 }
 
+// The others are compared with the seventh.
 TEST(GpuGemmTest, FindsAProductThatDiffersFromTheFirst) {
-  // The others are compared with the seventh.
-  const auto bad = not_passed(
-      judged(R"({"node": {"gemm_flip": {"gpu": 5, "product": 7, "index": 700, "bit": 2}}})",
-             "gpu.gemm", kWithCublas));
-  ASSERT_EQ(bad.size(), 1U);
-  EXPECT_THAT(bad[0], is_fail("gpu5", "the first in column 0; bits 00000004 differ"));
-  EXPECT_EQ(bad[0].remedy, Remedy::reseat_or_replace);
+  EXPECT_THAT(bad(R"({"node": {"gemm_flip": {"gpu": 5, "product": 7, "index": 700, "bit": 2}}})",
+                  "gpu.gemm", kWithCublas),
+              ElementsAre(AllOf(is_fail("gpu5", "the first in column 0; bits 00000004 differ"),
+                                Field(&Finding::remedy, Remedy::reseat_or_replace))));
 }
 
 TEST(GpuGemmTest, FindsAProductThatIsWrongEveryTime) {
-  const auto bad = not_passed(judged(
-      R"({"gpus": 1, "node": {"gemm_flip": {"gpu": 0, "product": 0, "index": 1, "bit": 6}}})",
-      "gpu.gemm", kWithCublas));
-  ASSERT_FALSE(bad.empty());
-  EXPECT_THAT(bad[0], is_fail("gpu0", "a product in bf16 is wrong: row 0, column 0 is "));
+  EXPECT_THAT(
+      bad(R"({"gpus": 1, "node": {"gemm_flip": {"gpu": 0, "product": 0, "index": 1, "bit": 6}}})",
+          "gpu.gemm", kWithCublas),
+      Contains(is_fail("gpu0", "a product in bf16 is wrong: row 0, column 0 is ")));
 }
 
 TEST(GpuGemmTest, ErrorsOfTheLibraryAreUnknownWithTheirReason) {
   const auto result =
       run_on(R"({"gpus": 2, "answers": {"cublasLtCreate": 1}})", "gpu.gemm", kWithCublas);
   ASSERT_TRUE(result);
-  ASSERT_FALSE(result->findings.empty());
-  EXPECT_EQ(result->findings[0].outcome, Outcome::unknown);
-  EXPECT_THAT(result->findings[0].message,
-              HasSubstr("cublasLtCreate: an error of the fake (cuBLAS 1)"));
+  EXPECT_THAT(result->findings,
+              Contains(is_finding(Outcome::unknown, "gpu1",
+                                  "cublasLtCreate: an error of the fake (cuBLAS 1)")));
   EXPECT_THAT(quantities_of(result), ElementsAre("gemm_f32_own"));
 }
 
 // The finding if one of the last three launches of a product stores nothing.
 std::string wrong_without(int launch) {
-  const TempDir folder;
-  folder.write("scenario.json",
-               fmt::format(R"({{"node": {{"lost_gemm": {{"gpu": 0, "product": {}}}}}}})", launch));
-  const auto answer = ask_child("gemm", std::chrono::seconds(60), [&]() -> std::string {
-    // NOLINTNEXTLINE(concurrency-mt-unsafe): the child has one thread
-    ::setenv("MUSTER_FAKE_GPU", (folder.path() / "scenario.json").c_str(), 1);
+  const auto scenario =
+      fmt::format(R"({{"node": {{"lost_gemm": {{"gpu": 0, "product": {}}}}}}})", launch);
+  const auto answer = ask_with("MUSTER_FAKE_GPU", scenario, [&]() -> std::string {
     const auto all = open_gpus({.cuda = fmt::format("{}/cuda/libcuda.so.1", MUSTER_FAKES)});
     if (!all) return all.error().message;
     auto& gpu = *all->gpus.front();

@@ -8,7 +8,6 @@
 #include <sched.h>
 
 #include "bench/backends/nccl/binding.hpp"
-#include "bench/node/cpus.hpp"
 #include "bench/node/test.hpp"
 #include "bench/node/test_report.hpp"
 #include "tests/support/temp_dir.hpp"

@@ -24,13 +24,17 @@ Series copies(std::vector<double> rates) {
   return series;
 }
 
+std::vector<Finding> judged(const Series& series, const Bounds& bounds = {}) {
+  return judge("bench.host_copy", series, bounds, "profile x");
+}
+
 Finding only(const std::vector<Finding>& findings) {
   EXPECT_EQ(findings.size(), 1U);
   return findings.front();
 }
 
 TEST(NodeJudgeTest, EqualDevicesHaveOneFinding) {
-  EXPECT_EQ(only(judge("bench.host_copy", copies({54.9, 55.1, 55.0, 54.8}), kLimits, "profile x")),
+  EXPECT_EQ(only(judged(copies({54.9, 55.1, 55.0, 54.8}), kLimits)),
             (Finding{.check = "bench.host_copy",
                      .device = "node",
                      .outcome = Outcome::pass,
@@ -42,8 +46,7 @@ TEST(NodeJudgeTest, EqualDevicesHaveOneFinding) {
 }
 
 TEST(NodeJudgeTest, NamesASlowLinkWithTheMedianAndTheLimit) {
-  EXPECT_EQ(only(judge("bench.host_copy", copies({55, 55, 55, 27.5, 55, 55, 55, 55}), kLimits,
-                       "profile x")),
+  EXPECT_EQ(only(judged(copies({55, 55, 55, 27.5, 55, 55, 55, 55}), kLimits)),
             (Finding{.check = "bench.host_copy",
                      .device = "gpu3",
                      .outcome = Outcome::fail,
@@ -57,50 +60,47 @@ TEST(NodeJudgeTest, NamesASlowLinkWithTheMedianAndTheLimit) {
 }
 
 TEST(NodeJudgeTest, WarnsOfAnOutlier) {
-  const auto finding =
-      only(judge("bench.host_copy", copies({55, 55, 55, 50, 55, 55}), {}, "profile x"));
+  const auto finding = only(judged(copies({55, 55, 55, 50, 55, 55})));
   EXPECT_EQ(finding.device, "gpu3");
   EXPECT_EQ(finding.outcome, Outcome::warn);
   EXPECT_EQ(finding.remedy, Remedy::watch);
 }
 
 TEST(NodeJudgeTest, FailsEachDeviceBelowTheLimit) {
-  const auto findings = judge("bench.host_copy", copies({20, 20, 20, 20}), kLimits, "profile x");
+  const auto findings = judged(copies({20, 20, 20, 20}), kLimits);
   ASSERT_EQ(findings.size(), 4U);
   for (const auto& finding : findings) EXPECT_EQ(finding.outcome, Outcome::fail);
 }
 
 TEST(NodeJudgeTest, WarnsBetweenTheLimits) {
-  EXPECT_EQ(only(judge("bench.host_copy", copies({50}), kLimits, "profile x")).outcome,
-            Outcome::warn);
+  EXPECT_EQ(only(judged(copies({50}), kLimits)).outcome, Outcome::warn);
 }
 
 TEST(NodeJudgeTest, SkipsThreeDevicesWithoutALimit) {
-  const auto finding = only(judge("bench.host_copy", copies({55, 55, 20}), {}, "profile x"));
+  const auto finding = only(judged(copies({55, 55, 20})));
   EXPECT_EQ(finding.outcome, Outcome::skip);
   EXPECT_THAT(finding.message, HasSubstr("20.0 to 55.0 GB/s for 3; not judged"));
-  EXPECT_EQ(only(judge("bench.host_copy", copies({55, 55, 55, 55}), {}, "profile x")).outcome,
-            Outcome::pass);
+  EXPECT_EQ(only(judged(copies({55, 55, 55, 55}))).outcome, Outcome::pass);
 }
 
 TEST(NodeJudgeTest, ComparesASeriesWithoutItsLimit) {
   auto series = copies({20, 20, 20, 20});
   series.limited = false;
-  EXPECT_EQ(only(judge("bench.host_copy", series, kLimits, "profile x")).outcome, Outcome::pass);
+  EXPECT_EQ(only(judged(series, kLimits)).outcome, Outcome::pass);
 }
 
 TEST(NodeJudgeTest, ComparesDevicesOfOneGroup) {
   auto series = copies({250, 250, 250, 250, 20, 20, 20, 20});
   for (std::size_t i = 4; i < 8; ++i) series.values[i].group = "through the host";
-  EXPECT_EQ(only(judge("bench.host_copy", series, {}, "profile x")).outcome, Outcome::pass);
+  EXPECT_EQ(only(judged(series)).outcome, Outcome::pass);
   series.values[6].value = 10;
-  EXPECT_EQ(only(judge("bench.host_copy", series, {}, "profile x")).device, "gpu6");
+  EXPECT_EQ(only(judged(series)).device, "gpu6");
 }
 
 TEST(NodeJudgeTest, ALargeLatencyIsAnOutlier) {
   auto series = copies({90, 91, 90, 140, 90});
   series.less_is_better = true;
-  const auto finding = only(judge("bench.host_copy", series, {}, "profile x"));
+  const auto finding = only(judged(series));
   EXPECT_EQ(finding.device, "gpu3");
   EXPECT_EQ(finding.outcome, Outcome::warn);
 }
@@ -108,17 +108,17 @@ TEST(NodeJudgeTest, ALargeLatencyIsAnOutlier) {
 TEST(NodeJudgeTest, ScatterOfRepeatsWidensTheTolerance) {
   auto series = copies({55, 55, 55, 50, 55, 55});
   for (auto& each : series.values) each.noise = 0.01;
-  EXPECT_EQ(only(judge("bench.host_copy", series, {}, "profile x")).outcome, Outcome::warn);
+  EXPECT_EQ(only(judged(series)).outcome, Outcome::warn);
   for (auto& each : series.values) each.noise = 0.02;  // 5 times that is more than 9.1%
-  EXPECT_EQ(only(judge("bench.host_copy", series, {}, "profile x")).outcome, Outcome::pass);
+  EXPECT_EQ(only(judged(series)).outcome, Outcome::pass);
 }
 
 TEST(NodeJudgeTest, ObservesTheWorstValue) {
   auto series = copies({54, 55, 56});
-  EXPECT_EQ(only(judge("bench.host_copy", series, kLimits, "profile x")).observed, Value(54.0));
+  EXPECT_EQ(only(judged(series, kLimits)).observed, Value(54.0));
   series.limited = false;
   series.less_is_better = true;
-  EXPECT_EQ(only(judge("bench.host_copy", series, kLimits, "profile x")).observed, Value(56.0));
+  EXPECT_EQ(only(judged(series, kLimits)).observed, Value(56.0));
 }
 
 // Each value is the median of five repeats with 2% noise.
@@ -144,7 +144,7 @@ TEST(NodeJudgeTest, PassesHealthyNodesWithNoise) {
   NoisyNode node;
   int passed = 0;
   for (int run = 0; run < 1000; ++run) {
-    const auto findings = judge("bench.host_copy", node.measure(), kLimits, "profile x");
+    const auto findings = judged(node.measure(), kLimits);
     passed += static_cast<int>(findings.size() == 1 && findings[0].outcome == Outcome::pass);
   }
   EXPECT_EQ(passed, 1000);
@@ -153,7 +153,7 @@ TEST(NodeJudgeTest, PassesHealthyNodesWithNoise) {
 TEST(NodeJudgeTest, FindsALinkAtThreeQuartersDespiteNoise) {
   NoisyNode node;
   for (int run = 0; run < 1000; ++run) {
-    const auto finding = only(judge("bench.host_copy", node.measure(0.75), kLimits, "profile x"));
+    const auto finding = only(judged(node.measure(0.75), kLimits));
     EXPECT_EQ(finding.device, "gpu5");
     EXPECT_EQ(finding.outcome, Outcome::fail);
   }

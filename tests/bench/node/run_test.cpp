@@ -13,8 +13,7 @@
 #include <thread>
 
 #include "bench/backends/nccl/binding.hpp"
-#include "bench/node/cpus.hpp"
-#include "bench/node/in_use.hpp"
+#include "bench/node/host.hpp"
 #include "bench/node/node_command.hpp"
 #include "bench/node/test.hpp"
 #include "bench/node/test_report.hpp"

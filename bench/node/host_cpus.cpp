@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "bench/node/cpus.hpp"
-
 #include <fmt/format.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
@@ -16,6 +14,7 @@
 #include <utility>
 
 #include "bench/backends/nccl/binding.hpp"
+#include "bench/node/host.hpp"
 #include "lib/base/quantity.hpp"
 #include "lib/base/text.hpp"
 #include "lib/probes/attributes.hpp"
