@@ -19,8 +19,8 @@
 namespace muster::bench::node {
 namespace {
 
-using ::testing::Contains;
 using ::testing::AllOf;
+using ::testing::Contains;
 using ::testing::Each;
 using ::testing::ElementsAre;
 using ::testing::Field;
@@ -156,6 +156,15 @@ TEST(GpuNodeTest, FindsThatCopiesDoNothingFromSomePointOn) {
                 Contains(is_fail("gpu2", "a copy to the GPU differs from byte 0 on")))
         << first;
   }
+}
+
+// Each of the two GPUs has copied from pinned memory nine times when they begin to copy together.
+TEST(GpuNodeTest, ReportsWrongCopiesThoughAllAtOnceFail) {
+  const auto found = bad(R"({"gpus": 2, "node": {"spoilt_copy": 1, "refused_copy": 20}})",
+                         "gpu.copy", {.seconds = 0});
+  EXPECT_THAT(found, Contains(is_fail("gpu1", "a copy from the GPU differs from byte 524288 on")));
+  EXPECT_THAT(
+      found, Contains(is_finding(Outcome::unknown, "node", "all GPUs at once: cuMemcpyHtoDAsync")));
 }
 
 TEST(GpuNodeTest, NamesASlowPairAndShowsItInTheMatrix) {

@@ -89,6 +89,11 @@ bool loses(bool may_lose) {
   return may_lose && ++copies >= fake::scenario().node.lost_from;
 }
 
+bool refuses(const void* pinned, std::uint64_t bytes) {
+  static std::uint64_t copies = 0;
+  return is_pinned(pinned, bytes) && ++copies == fake::scenario().node.refused_copy;
+}
+
 // The time of a copy between a GPU and pinned memory; other memory takes none.
 fake::Time copy_time(int gpu, const void* host, std::uint64_t bytes) {
   if (!is_pinned(host, bytes)) return 0;
@@ -242,6 +247,7 @@ FAKE_CALL int cuMemFree_v2(Pointer memory) {
 FAKE_CALL int cuMemcpyHtoDAsync_v2(Pointer to, const void* from, std::size_t bytes, Stream stream) {
   FAKE_BEGIN_IN_CONTEXT("cuMemcpyHtoDAsync_v2")
   if (from == nullptr || fake::reach(fake::pointer_to(to)) < bytes) return cuda::kInvalidValue;
+  if (refuses(from, bytes)) return cuda::kIllegalAddress;
   return fake::put(stream,
                    fake::plain([to, from, bytes, gpu = fake::current_gpu()](fake::Time& now) {
                      now += copy_time(gpu, from, bytes);

@@ -94,6 +94,7 @@ struct NodeHardware {
   MUSTER_FIELD(std::optional<int>, lost_copy_in, "nor do those to it");
   MUSTER_FIELD(std::optional<Pair>, lost_pair, "nor do those between these");
   MUSTER_FIELD(std::uint64_t, lost_from, "the first of these copies that does nothing") = 1;
+  MUSTER_FIELD(std::uint64_t, refused_copy, "the copy from pinned memory that fails") = 0;
   MUSTER_FIELD(std::optional<Flip>, lost_product, "by muster's kernel");
   MUSTER_FIELD(std::optional<Flip>, lost_gemm, "by cuBLASLt");
   MUSTER_FIELD(std::optional<Flip>, lost_triad, "");
