@@ -17,6 +17,7 @@
 #include "bench/node/node_command.hpp"
 #include "bench/node/test.hpp"
 #include "bench/node/test_report.hpp"
+#include "lib/base/text.hpp"
 #include "lib/process/child.hpp"
 #include "lib/report/bench_checks.hpp"
 #include "tests/bench/command/command_run.hpp"
@@ -58,11 +59,7 @@ TEST(NodeCommandTest, HelpNamesEveryTestWithinEightyColumns) {
   const auto ended = run_node({"--help"});
   EXPECT_EQ(ended.status, kExitHealthy);
   for (const auto& test : node_tests()) EXPECT_THAT(ended.out, HasSubstr(std::string(test.name)));
-  std::size_t begin = 0;
-  for (auto end = ended.out.find('\n'); end != std::string::npos;
-       begin = end + 1, end = ended.out.find('\n', begin)) {
-    EXPECT_LE(end - begin, 80U) << ended.out.substr(begin, end - begin);
-  }
+  for (const auto line : split_lines(ended.out)) EXPECT_LE(line.size(), 80U) << line;
 }
 
 TEST(NodeTestsTest, EveryTestHasACheckThatCanBeExplained) {
@@ -71,9 +68,7 @@ TEST(NodeTestsTest, EveryTestHasACheckThatCanBeExplained) {
     ASSERT_NE(check_of_it, nullptr) << test.name;
     EXPECT_EQ(check_of_it->judges, BenchCheck::Judges::nodes) << test.name;
     EXPECT_NE(test.run, nullptr) << test.name;
-    EXPECT_EQ(test.limit().empty(), test.bounds == nullptr) << test.name;
-    const auto check = test.limit().empty() ? test.check : test.check.substr(6);
-    EXPECT_EQ(check, test.limit().empty() ? test.check : test.limit()) << test.name;
+    EXPECT_EQ(test.limit(), test.bounds == nullptr ? "" : test.check.substr(6)) << test.name;
   }
 }
 
@@ -198,13 +193,10 @@ TEST(NodeInUseTest, ExplainsSlowCopiesByANarrowLink) {
   auto nvml = observed(eight_gpus({}));
   for (auto& gpu : nvml->gpus) gpu.link = {.width = 16U, .width_max = 16U};
   nvml->gpus[3].link.width = 8U;
-  std::vector<Finding> findings;
-  for (const auto* device : {"gpu2", "gpu3"}) {
-    findings.push_back({.check = "bench.host_copy",
-                        .device = device,
-                        .outcome = Outcome::fail,
-                        .message = "slow"});
-  }
+  const Finding slow{.check = "bench.host_copy", .outcome = Outcome::fail, .message = "slow"};
+  std::vector findings(2, slow);
+  findings[0].device = "gpu2";
+  findings[1].device = "gpu3";
   add_causes(findings, nvml);
   EXPECT_EQ(findings[0].message, "slow");
   EXPECT_EQ(findings[1].message, "slow; its PCI link has 8 of 16 lanes");
@@ -226,16 +218,9 @@ TEST(NodeInUseTest, FindsNothingWithoutNvml) {
 
 const NodeTest kPlain{.name = "host.plain", .about = "nothing", .check = "bench.stream"};
 
-Profile plain_profile() {
-  Profile profile;
-  profile.name = "x";
-  return profile;
-}
-
 TEST(NodeOutcomeTest, FailedTestsAreUnknownAndMissingDevicesSkipped) {
   const auto of = [](Result<TestResult> result) {
-    const TestRun ran{.test = &kPlain, .result = std::move(result)};
-    return findings_of(ran, plain_profile());
+    return findings_of({.test = &kPlain, .result = std::move(result)}, Profile{});
   };
   EXPECT_THAT(of(make_error("no answer within 2 s")),
               ElementsAre(Finding{.check = "bench.stream",
