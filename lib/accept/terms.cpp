@@ -7,7 +7,7 @@
 #include <cmath>
 
 #include "lib/base/text.hpp"
-#include "lib/statistics/rates.hpp"
+#include "lib/statistics/statistics.hpp"
 
 namespace muster::accept {
 namespace {

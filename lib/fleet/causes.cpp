@@ -8,7 +8,7 @@
 #include <tuple>
 #include <utility>
 
-#include "lib/statistics/rates.hpp"
+#include "lib/statistics/statistics.hpp"
 
 namespace muster::fleet {
 namespace {

@@ -9,7 +9,7 @@
 #include <set>
 #include <utility>
 
-#include "lib/statistics/rates.hpp"
+#include "lib/statistics/statistics.hpp"
 
 namespace muster::fleet {
 namespace {

@@ -2,12 +2,16 @@
 #include "lib/statistics/statistics.hpp"
 
 #include <algorithm>
+#include <boost/math/special_functions/gamma.hpp>
 #include <cmath>
 #include <numeric>
 #include <utility>
 
 namespace muster {
 namespace {
+
+using boost::math::gamma_p_inv;
+using boost::math::gamma_q;
 
 constexpr double kOfNormal = 1.4826;
 
@@ -48,6 +52,14 @@ std::size_t outside_interval(std::size_t n) {
   return k;
 }
 
+// Interpolates between the two nearest values; `share` is from 0 to 1.
+double quantile_of(const std::vector<double>& sorted, double share) {
+  const double place = share * static_cast<double>(sorted.size() - 1);
+  const auto below = static_cast<std::size_t>(place);
+  const auto above = std::min(below + 1, sorted.size() - 1);
+  return sorted[below] + (place - static_cast<double>(below)) * (sorted[above] - sorted[below]);
+}
+
 Spread make_spread(std::size_t count, double center, double deviation) {
   return {.count = count,
           .center = center,
@@ -72,13 +84,6 @@ double median_of(std::vector<double> values) {
   std::ranges::nth_element(values, middle);
   if (values.size() % 2 == 1) return *middle;
   return (*std::max_element(values.begin(), middle) + *middle) / 2;
-}
-
-double quantile_of(const std::vector<double>& sorted, double share) {
-  const double place = share * static_cast<double>(sorted.size() - 1);
-  const auto below = static_cast<std::size_t>(place);
-  const auto above = std::min(below + 1, sorted.size() - 1);
-  return sorted[below] + (place - static_cast<double>(below)) * (sorted[above] - sorted[below]);
 }
 
 double deviation_of(const std::vector<double>& values, double center) {
@@ -165,6 +170,22 @@ bool is_outlier(double value, const Spread& peers, const OutlierRule& rule) {
 
 bool is_outlier(double value, const std::vector<double>& peers, const OutlierRule& rule) {
   return !peers.empty() && is_outlier(value, spread_of(peers), rule);
+}
+
+double highest_mean(std::int64_t events, double confidence) {
+  return gamma_p_inv(static_cast<double>(events + 1), confidence);
+}
+
+double lowest_mean(std::int64_t events, double confidence) {
+  return events == 0 ? 0 : gamma_p_inv(static_cast<double>(events), 1 - confidence);
+}
+
+double share_of_at_most(std::int64_t events, double expected) {
+  return events < 0 ? 0 : gamma_q(static_cast<double>(events + 1), expected);
+}
+
+double share_of_rates_above(double factor, std::int64_t events, double expected, double shape) {
+  return gamma_q(shape + static_cast<double>(events), factor * (shape + expected));
 }
 
 }  // namespace muster

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Robust statistics: the median, how well it is known, and which values are outliers.
+// Robust statistics: the median, how well it is known, which values are outliers, and what a count
+// of rare events says about their rate.
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <vector>
 
@@ -10,9 +12,6 @@ namespace muster {
 
 // Values must not be empty unless a comment says otherwise.
 [[nodiscard]] double median_of(std::vector<double> values);
-
-// Interpolates between the two nearest values; `share` is from 0 to 1.
-[[nodiscard]] double quantile_of(const std::vector<double>& sorted, double share);
 
 // 1.4826 times the median absolute deviation from `center`: the standard deviation of normal
 // values.
@@ -94,5 +93,23 @@ struct OutlierRule {
 // Against spread_of(peers), which may be empty. The value may be one of the peers.
 [[nodiscard]] bool is_outlier(double value, const std::vector<double>& peers,
                               const OutlierRule& rule);
+
+// The functions below are about events that are independent and come at a constant rate.
+
+// The mean number of events that `events` or fewer contradict with this confidence: half a
+// quantile of chi-square.
+[[nodiscard]] double highest_mean(std::int64_t events, double confidence);
+
+// The mean number of events that `events` or more contradict with this confidence.
+[[nodiscard]] double lowest_mean(std::int64_t events, double confidence);
+
+// The probability of at most so many events if this many are expected.
+[[nodiscard]] double share_of_at_most(std::int64_t events, double expected);
+
+// The probability that the rate of a unit is above `factor` times the mean rate of its kind, with
+// `events` of it where `expected` are the mean, if rates of the kind are spread as a Gamma
+// distribution of this shape.
+[[nodiscard]] double share_of_rates_above(double factor, std::int64_t events, double expected,
+                                          double shape);
 
 }  // namespace muster

@@ -11,7 +11,7 @@
 #include <random>
 #include <set>
 
-#include "lib/statistics/rates.hpp"
+#include "lib/statistics/statistics.hpp"
 
 namespace muster::fleet {
 namespace {
