@@ -15,7 +15,7 @@
 #include "lib/base/mixing.hpp"
 #include "lib/base/units.hpp"
 #include "lib/profile/limits/bench.hpp"
-#include "lib/report/make_finding.hpp"
+#include "lib/report/finding.hpp"
 
 namespace muster::accept::sim {
 namespace {

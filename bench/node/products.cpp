@@ -19,7 +19,7 @@
 #include "lib/base/text.hpp"
 #include "lib/base/units.hpp"
 #include "lib/probes/probes.hpp"
-#include "lib/report/make_finding.hpp"
+#include "lib/report/finding.hpp"
 #include "lib/statistics/statistics.hpp"
 
 namespace muster::bench::node {

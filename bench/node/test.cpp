@@ -11,7 +11,7 @@
 #include "lib/base/json_write.hpp"
 #include "lib/base/text.hpp"
 #include "lib/command/options.hpp"
-#include "lib/report/make_finding.hpp"
+#include "lib/report/finding.hpp"
 #include "lib/statistics/statistics.hpp"
 
 namespace muster::bench::node {

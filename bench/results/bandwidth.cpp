@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "lib/base/units.hpp"
-#include "lib/report/make_finding.hpp"
+#include "lib/report/finding.hpp"
 
 namespace muster::bench {
 namespace {

@@ -12,7 +12,7 @@
 #include "lib/base/text.hpp"
 #include "lib/profile/limits/bench.hpp"
 #include "lib/report/bench_checks.hpp"
-#include "lib/report/make_finding.hpp"
+#include "lib/report/finding.hpp"
 #include "lib/report/summary.hpp"
 
 namespace muster::bench {

@@ -10,7 +10,7 @@
 #include "lib/base/text.hpp"
 #include "lib/base/units.hpp"
 #include "lib/command/options.hpp"
-#include "lib/report/make_finding.hpp"
+#include "lib/report/finding.hpp"
 #include "lib/statistics/statistics.hpp"
 
 namespace muster::bench::train {

@@ -32,8 +32,7 @@ Charge charge_of(Remedy remedy) {
 // Below a limit, rather than wrong or missing.
 bool is_measured(const Finding& finding) {
   const auto* const check = find_bench_check(finding.check);
-  return check != nullptr && check->judges == BenchCheck::Judges::nodes &&
-         std::holds_alternative<double>(finding.observed);
+  return check != nullptr && !check->judges_run && std::holds_alternative<double>(finding.observed);
 }
 
 Cause cause_of(const Finding& finding, Stage stage) {

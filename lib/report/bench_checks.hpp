@@ -10,16 +10,11 @@
 namespace muster {
 
 struct BenchCheck {
-  enum class Judges {
-    nodes,  // their performance, alone or together
-    run,    // the run itself, not a node
-  };
-
   std::string_view id;
   std::string_view title;
   std::string_view why;
   std::string_view fix;
-  Judges judges = Judges::nodes;
+  bool judges_run = false;  // and not the performance of nodes
 };
 
 inline constexpr std::array kBenchChecks{
@@ -29,26 +24,26 @@ inline constexpr std::array kBenchChecks{
                "computation.",
                "Take the node that the message names out of service, and run the same on it "
                "alone.",
-               BenchCheck::Judges::run},
+               true},
     BenchCheck{"bench.completion", "All ranks meet, and the run completes",
                "A rank that crashes or hangs blocks all others. The message names it, its node "
                "and its phase. Ranks that cannot meet leave the result unknown.",
                "Look at the named node. If the ranks never met, check host names, ports and the "
                "secret of the job.",
-               BenchCheck::Judges::run},
+               true},
     BenchCheck{"bench.transport", "NCCL uses the transport that the profile requires",
                "NCCL falls back to sockets, at a fraction of the bandwidth, if it sees no HCA or "
                "GPUDirect RDMA does not work. Its log shows the transport.",
                "The message names what is missing: HCAs in the container, nvidia_peermem, a limit "
                "on locked memory, the topology file.",
-               BenchCheck::Judges::run},
+               true},
     BenchCheck{"bench.diagnosis", "NCCL's own test of the paths between GPUs passes",
                "With --diagnose, NCCL 2.31 and later write and read over every path between two "
                "GPUs before using it, and compare the data. A failure is a fault of a GPU, a link "
                "or the driver, not of a program.",
                "The message names the pair and the path. Run `muster check --only 'gpu.*'` on "
                "their node.",
-               BenchCheck::Judges::run},
+               true},
     BenchCheck{"bench.node_all_reduce", "One node's all-reduce over its GPUs reaches its bandwidth",
                "The bus bandwidth over NVLink, the median of repeated runs, is compared with the "
                "profile's limits for its size and type.",
@@ -79,7 +74,7 @@ inline constexpr std::array kBenchChecks{
                "below the median.",
                "A slow rail is the HCA or GPU of that number on some node: split by node, or run "
                "the rail on fewer nodes. A slow node is in the message.",
-               BenchCheck::Judges::run},
+               true},
     BenchCheck{"bench.stream", "The node's memory reaches its bandwidth",
                "`muster-bench node`, test host.stream: copy, scale, add and triad on all CPUs, "
                "for the node and for each NUMA node. Every element is verified.",
@@ -143,7 +138,7 @@ inline constexpr std::array kBenchChecks{
     BenchCheck{"bench.in_use", "The GPUs are idle while they are measured",
                "Another program lowers the numbers, and the tests would disturb it. The finding "
                "names the process.",
-               "Run on an idle node, or with --even-if-busy.", BenchCheck::Judges::run},
+               "Run on an idle node, or with --even-if-busy.", true},
     BenchCheck{"bench.locate", "No node, device, link or leaf switch is slower than its peers",
                "`muster-bench locate` measures pairs of nodes at the same time, then suspects "
                "with proven partners, then suspects while all others are idle. The message names "

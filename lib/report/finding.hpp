@@ -7,6 +7,8 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -56,6 +58,17 @@ struct Finding {
   // Checks that may see the same fault in their own facts: see checks/run.cpp. Not in JSON.
   std::vector<SeenBy> seen_by{};
 };
+
+// A finding without numbers.
+[[nodiscard]] inline Finding make_finding(std::string_view check, std::string device,
+                                          Outcome outcome, std::string message,
+                                          Remedy remedy = Remedy::none) {
+  return {.check = std::string(check),
+          .device = std::move(device),
+          .outcome = outcome,
+          .message = std::move(message),
+          .remedy = remedy};
+}
 
 // Whether the finding is a pass without a remedy. A pass with one reports something that is not the
 // node's fault, such as a program's error, and is shown.

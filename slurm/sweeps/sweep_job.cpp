@@ -230,7 +230,7 @@ bool judges_nodes(const Report& report) {
   return std::ranges::any_of(report.checks, [](const CheckResult& check) {
     const bool judged = check.outcome == Outcome::pass || check.outcome == Outcome::warn;
     const auto* const known = find_bench_check(check.id);
-    return judged && known != nullptr && known->judges == BenchCheck::Judges::nodes;
+    return judged && known != nullptr && !known->judges_run;
   });
 }
 

@@ -15,7 +15,7 @@
 #include "lib/base/clock.hpp"
 #include "lib/base/root.hpp"
 #include "lib/base/text.hpp"
-#include "lib/report/make_finding.hpp"
+#include "lib/report/finding.hpp"
 #include "lib/statistics/statistics.hpp"
 
 namespace muster::bench::node {
