@@ -62,7 +62,7 @@ ProfileLimit limit_of(const Profile& profile, const Messages& messages, std::siz
     if (over_nvlink && limit.over != BenchOver::nvlink) continue;
     const auto wanted = limit.algorithm.value_or(BenchAlgorithm::any);
     const bool named = wanted != BenchAlgorithm::any;
-    const bool fits = !named || word_of(wanted) == algorithm;
+    const bool fits = !named || to_string(wanted) == algorithm;
     const double gbps = limit.fail_below->value / kGiga;
     const std::tuple rank(fits, fits && named, fits ? least : 0, -gbps);
     if (best.gbps && rank <= best_rank) continue;

@@ -10,7 +10,7 @@
 #include "lib/base/text.hpp"
 #include "lib/profile/limits/bench.hpp"
 #include "lib/profile/limits/gpu.hpp"
-#include "lib/report/make_finding.hpp"
+#include "lib/report/finding.hpp"
 
 namespace muster::bench {
 namespace {
@@ -53,7 +53,7 @@ bool was_run(const std::vector<Row>& rows, std::uint64_t bytes) {
 // Empty if the limit is for any algorithm.
 std::string_view algorithm_wanted(const JobLimit& limit) {
   const auto algorithm = limit.algorithm.value_or(BenchAlgorithm::any);
-  return algorithm == BenchAlgorithm::any ? std::string_view() : word_of(algorithm);
+  return algorithm == BenchAlgorithm::any ? std::string_view() : to_string(algorithm);
 }
 
 bool algorithm_fits(const JobLimit& limit, const std::string& used) {
@@ -181,7 +181,7 @@ class LimitSearch {
 
   [[nodiscard]] bool is_for_these_nodes(const JobLimit& limit) const {
     if (!fits_nodes(limit)) return false;
-    return !limit.over || over_.empty() || word_of(*limit.over) == over_;
+    return !limit.over || over_.empty() || to_string(*limit.over) == over_;
   }
 
   // The network that is judged. Nodes of one NVLink domain are expected to use it if the profile
@@ -192,7 +192,7 @@ class LimitSearch {
     const bool has_limit = std::ranges::any_of(limits, [&](const JobLimit& limit) {
       return limit.over == BenchOver::nvlink && fits_nodes(limit);
     });
-    return facts_.one_domain && has_limit ? word_of(BenchOver::nvlink) : facts_.over;
+    return facts_.one_domain && has_limit ? to_string(BenchOver::nvlink) : facts_.over;
   }
 
   // Prefers a limit whose algorithm fits, then one that names an algorithm, then the one for the
@@ -250,7 +250,7 @@ class LimitSearch {
     if (limit.over) {
       found.from.append(*limit.over == BenchOver::nvlink ? ", over NVLink" : ", over InfiniBand");
     }
-    if (limit.over == BenchOver::nvlink && facts_.over == word_of(BenchOver::infiniband)) {
+    if (limit.over == BenchOver::nvlink && facts_.over == to_string(BenchOver::infiniband)) {
       found.other_network =
           "the nodes are in one NVLink domain, and NCCL used the network between them";
     }

@@ -39,7 +39,7 @@ std::vector<LimitKey> limit_keys(std::string_view check) {
   const auto name = dot == std::string_view::npos ? std::string_view() : check.substr(dot + 1);
   std::vector<LimitKey> keys;
   const auto* of_group = find_field(profile_fields(), group);
-  if (of_group == nullptr || !of_group->owned) return keys;
+  if (of_group == nullptr || !of_group->group) return keys;
   const auto* block = find_field(of_group->inside(), name);
   if (block != nullptr && block->inside != nullptr) add_keys("", block->inside(), keys);
   return keys;

@@ -108,7 +108,7 @@ std::optional<Finding> judge_compute_mode_of(const Gpu& gpu, const std::string& 
 
 Findings judge_compute_mode(const Snapshot& snapshot, const Profile& profile) {
   const auto& limit = profile.gpu->compute_mode.expected;
-  const auto expected = limit ? std::string(word_of(*limit)) : common_compute_mode(snapshot);
+  const auto expected = limit ? std::string(to_string(*limit)) : common_compute_mode(snapshot);
   return gpu::each(
       snapshot,
       [&](const Gpu& gpu) { return judge_compute_mode_of(gpu, expected, limit.has_value()); },

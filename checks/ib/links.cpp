@@ -49,7 +49,7 @@ std::string to_text(const IbLink& link) {
 IbLink expected_link(const IbRateLimits& limits) {
   IbLink link;
   if (limits.width) link.lanes = lanes_of(*limits.width);
-  if (limits.speed) link.speed = word_of(*limits.speed);
+  if (limits.speed) link.speed = to_string(*limits.speed);
   if (limits.expected) link.gbps = limits.expected->value / 1e9;
   return link;
 }

@@ -14,6 +14,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <map>
 #include <optional>
@@ -35,10 +36,7 @@ struct Field {
 };
 
 template <class Struct, class T>
-constexpr Field<Struct, T> field(std::string_view name, T Struct::*member, std::string_view about,
-                                 Presence presence) {
-  return {name, member, about, presence};
-}
+Field(std::string_view, T Struct::*, std::string_view, Presence) -> Field<Struct, T>;
 
 template <int N>
 using Nth = std::integral_constant<int, N>;
@@ -72,7 +70,7 @@ using ByName = std::map<std::string, T>;
 #define MUSTER_NTH_FIELD(Type, member, name, about, presence)                             \
   template <class Self = Own>                                                             \
   static constexpr auto nth_field(::muster::Nth<__COUNTER__ - kCountBeforeMembers - 1>) { \
-    return ::muster::field(name, &Self::member, about, ::muster::Presence::presence);     \
+    return ::muster::Field{name, &Self::member, about, ::muster::Presence::presence};     \
   }                                                                                       \
   Type member
 
@@ -93,8 +91,12 @@ constexpr void for_each_field(Visitor&& visit) {
   }
 }
 
-// An enumeration with a constexpr function json_words(Enum), which returns the words of all
-// enumerators, in order.
+// Defines json_words(Enum), which returns the words of all enumerators, in order.
+#define MUSTER_WORDS(Enum, ...)                                                          \
+  inline constexpr auto k##Enum##Words = std::to_array<std::string_view>({__VA_ARGS__}); \
+  constexpr const auto& json_words(Enum /*type*/) { return k##Enum##Words; }             \
+  static_assert(std::is_enum_v<Enum>)
+
 template <class Enum>
 concept HasWords = std::is_enum_v<Enum> && requires(Enum value) {
   json_words(value);

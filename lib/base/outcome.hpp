@@ -3,7 +3,7 @@
 #pragma once
 
 #include <array>
-#include <span>
+#include <cstddef>
 #include <string_view>
 
 #include "lib/base/fields.hpp"
@@ -12,6 +12,8 @@ namespace muster {
 
 // The outcomes that a profile may set come first.
 enum class Outcome { fail, warn, pass, unknown, skip };
+MUSTER_WORDS(Outcome, "fail", "warn", "pass", "unknown", "skip");
+inline constexpr std::size_t kOutcomesOfProfiles = 3;
 
 enum class Remedy {
   none,
@@ -24,18 +26,9 @@ enum class Remedy {
   fix_config,
   report_to_provider,
 };
+MUSTER_WORDS(Remedy, "none", "watch", "restart_app", "reset_gpu", "restart_service", "reboot",
+             "reseat_or_replace", "fix_config", "report_to_provider");
 
-inline constexpr std::array<std::string_view, 5> kOutcomeWords{"fail", "warn", "pass", "unknown",
-                                                               "skip"};
-inline constexpr std::array<std::string_view, 9> kRemedyWords{"none",
-                                                              "watch",
-                                                              "restart_app",
-                                                              "reset_gpu",
-                                                              "restart_service",
-                                                              "reboot",
-                                                              "reseat_or_replace",
-                                                              "fix_config",
-                                                              "report_to_provider"};
 inline constexpr std::array<std::string_view, kRemedyWords.size()> kRemedyDescriptions{
     "",
     "watch it",
@@ -46,17 +39,6 @@ inline constexpr std::array<std::string_view, kRemedyWords.size()> kRemedyDescri
     "reseat or replace the part",
     "fix the configuration",
     "report to the provider"};
-
-constexpr const auto& json_words(Outcome /*type*/) { return kOutcomeWords; }
-
-constexpr const auto& json_words(Remedy /*type*/) { return kRemedyWords; }
-
-// The words that a profile may use.
-constexpr std::span<const std::string_view> words_of(Outcome /*of*/) {
-  return std::span(kOutcomeWords).first(static_cast<std::size_t>(Outcome::pass) + 1);
-}
-
-constexpr std::span<const std::string_view> words_of(Remedy /*of*/) { return kRemedyWords; }
 
 // Returns a phrase for people, such as "reset the GPU"; empty for Remedy::none.
 [[nodiscard]] constexpr std::string_view describe(Remedy remedy) {

@@ -7,12 +7,6 @@
 #include <array>
 
 #include "lib/base/text.hpp"
-#include "lib/profile/limits/bench.hpp"
-#include "lib/profile/limits/gpu.hpp"
-#include "lib/profile/limits/host.hpp"
-#include "lib/profile/limits/ib.hpp"
-#include "lib/profile/limits/topology.hpp"
-#include "lib/profile/profile.hpp"
 
 namespace muster {
 namespace {
@@ -36,16 +30,6 @@ bool is_date(std::string_view text) {
   return std::ranges::equal(text, kForm, [](char c, char form) {
     return form == 'd' ? c >= '0' && c <= '9' : c == form;
   });
-}
-
-std::string or_list(std::span<const std::string_view> words) {
-  std::string text;
-  for (std::size_t i = 0; i < words.size(); ++i) {
-    const bool last = i + 1 == words.size();
-    const std::string_view join = i == 0 ? "" : last ? " or " : ", ";
-    text.append(join).append(words[i].empty() ? "\"\"" : words[i]);
-  }
-  return text;
 }
 
 std::string hint_for_key(std::string_view key, const std::vector<std::string>& known,
@@ -103,6 +87,10 @@ Yaml mapping_of(std::string_view key, const Yaml& value) {
   return mapping;
 }
 
+YamlEntry part_of(const YamlEntry& entry, std::size_t dot) {
+  return {entry.key.substr(0, dot), entry.line, mapping_of(entry.key.substr(dot + 1), entry.value)};
+}
+
 tl::unexpected<Error> Binder::wrong(int line, std::string_view message) const {
   return make_error(fmt::format("{}: {}", at(file_, line), printable(message, 2000)));
 }
@@ -127,10 +115,7 @@ Result<void> Binder::block(const Yaml& node, Place& place, const std::vector<std
   for (const auto& entry : node.entries) {
     if (is_reserved(entry.key)) continue;
     const auto dot = setting_ ? entry.key.find('.') : std::string::npos;
-    const auto key = std::string_view(entry.key).substr(0, dot);
-    TRY(dot == std::string::npos
-            ? visit(key, entry.line, entry.value)
-            : visit(key, entry.line, mapping_of(entry.key.substr(dot + 1), entry.value)));
+    TRY(dot == std::string::npos ? visit(entry) : visit(part_of(entry, dot)));
   }
   return {};
 }
@@ -231,10 +216,10 @@ Result<void> Binder::value(const Yaml& node, const Place& place, Words& out) {
 // NOLINTNEXTLINE(misc-no-recursion): as deep as the types of a profile
 Result<void> Binder::described(const Yaml& node, Place place, BoundFields fields, void* out) {
   const auto keys = names_of(fields);
-  return block(node, place, keys, [&](auto key, int line, const Yaml& entry) -> Result<void> {
-    const auto* field = find_field(fields, key);
-    if (field == nullptr) return unknown_key(place, key, line, keys);
-    return field->read(*this, entry, below(place, key, line), field->of(out));
+  return block(node, place, keys, [&](const YamlEntry& entry) -> Result<void> {
+    const auto* field = find_field(fields, entry.key);
+    if (field == nullptr) return unknown_key(place, entry.key, entry.line, keys);
+    return field->read(*this, entry.value, below(place, entry.key, entry.line), field->of(out));
   });
 }
 
@@ -242,14 +227,14 @@ Result<void> Binder::check(const Yaml& node, Place place, BoundFields limits, vo
   const auto of_policy = fields_of<Policy>();
   auto keys = names_of(limits);
   for (auto& key : names_of(of_policy)) keys.push_back(std::move(key));
-  return block(node, place, keys, [&](auto key, int line, const Yaml& entry) -> Result<void> {
-    const Place inside = below(place, key, line);
-    if (const auto* limit = find_field(limits, key)) {
-      return limit->read(*this, entry, inside, limit->of(out));
+  return block(node, place, keys, [&](const YamlEntry& entry) -> Result<void> {
+    const Place inside = below(place, entry.key, entry.line);
+    if (const auto* limit = find_field(limits, entry.key)) {
+      return limit->read(*this, entry.value, inside, limit->of(out));
     }
-    const auto* field = find_field(of_policy, key);
-    if (field == nullptr) return unknown_key(place, key, line, keys);
-    return field->read(*this, entry, inside, field->of(&profile_.policies[place.path]));
+    const auto* field = find_field(of_policy, entry.key);
+    if (field == nullptr) return unknown_key(place, entry.key, entry.line, keys);
+    return field->read(*this, entry.value, inside, field->of(&profile_.policies[place.path]));
   });
 }
 
@@ -297,19 +282,8 @@ void Binder::forget(const std::string& path) {
   erase_below(numbers_, path);
 }
 
-template class Owned<HostLimits>;
-template class Owned<GpuLimits>;
-template class Owned<PciLimits>;
-template class Owned<IbLimits>;
-template class Owned<TopoLimits>;
-template class Owned<EnvLimits>;
-template class Owned<MusterLimits>;
-template class Owned<BenchLimits>;
-
 BoundFields profile_fields() { return fields_of<Profile>(); }
-
 bool expects_gpus(const Profile& profile) { return profile.gpu->present.count.value_or(0) > 0; }
-
 bool expects_hcas(const Profile& profile) { return profile.ib->present.count.value_or(0) > 0; }
 
 }  // namespace muster

@@ -39,8 +39,10 @@ struct Place {
 // A mapping with one key, for the rest of a setting's path.
 [[nodiscard]] Yaml mapping_of(std::string_view key, const Yaml& value);
 
-class Binder;
+// The first part of a setting's path, up to a dot; its value is a mapping for the rest.
+[[nodiscard]] YamlEntry part_of(const YamlEntry& entry, std::size_t dot);
 
+class Binder;
 struct BoundField;
 
 using BoundFields = std::span<const BoundField>;
@@ -50,16 +52,11 @@ struct BoundField {
   std::string_view name, about;
   std::size_t offset = 0;  // in bytes, from the start of the struct
   bool optional = false;
-  bool owned = false;
+  bool group = false;                 // of checks, or of benchmarks
   BoundFields (*inside)() = nullptr;  // of a struct: its members
-
-  // Returns the value at a member's address; they differ if it is owned.
-  void* (*enter)(void* member) = nullptr;
   Result<void> (*read)(Binder& binder, const Yaml& node, const Place& place, void* value) = nullptr;
 
-  [[nodiscard]] void* of(void* object) const {
-    return enter(static_cast<std::byte*>(object) + offset);
-  }
+  [[nodiscard]] void* of(void* object) const { return static_cast<std::byte*>(object) + offset; }
 };
 
 // The members of T.
@@ -74,9 +71,16 @@ template <Described T>
 
 [[nodiscard]] std::vector<std::string> names_of(BoundFields fields);
 
+// The words of an enumeration that a profile may use.
+template <HasWords Enum>
+[[nodiscard]] constexpr std::span<const std::string_view> words_in_profile() {
+  const std::span<const std::string_view> words = json_words(Enum{});
+  return std::is_same_v<Enum, Outcome> ? words.first(kOutcomesOfProfiles) : words;
+}
+
 class Binder {
  public:
-  using Visit = std::function<Result<void>(std::string_view key, int line, const Yaml& value)>;
+  using Visit = std::function<Result<void>(const YamlEntry& entry)>;
 
   explicit Binder(Profile& profile) : profile_(profile) {}
 
@@ -108,25 +112,23 @@ class Binder {
   [[nodiscard]] Result<void> value(const Yaml& node, const Place& place, std::string& out);
   [[nodiscard]] Result<void> value(const Yaml& node, const Place& place, Words& out);
 
-  template <class Enum>
-  requires std::is_enum_v<Enum>
+  template <HasWords Enum>
   [[nodiscard]] Result<void> value(const Yaml& node, const Place& place, Enum& out) {
     std::string word;
     TRY(value(node, place, word));
-    TRY_ASSIGN(const auto index, index_among(place, word, words_of(Enum{})));
+    TRY_ASSIGN(const auto index, index_among(place, word, words_in_profile<Enum>()));
     out = static_cast<Enum>(index);
     return {};
   }
 
-  template <class Enum>
-  requires std::is_enum_v<Enum>
+  template <HasWords Enum>
   [[nodiscard]] Result<void> value(const Yaml& node, const Place& place, std::vector<Enum>& out) {
     Words words;
     TRY(value(node, place, words));
     out.clear();
     for (std::size_t i = 0; i < words.size(); ++i) {
       const Place item{.path = place.path, .line = node.items[i].line};
-      TRY_ASSIGN(const auto index, index_among(item, words[i], words_of(Enum{})));
+      TRY_ASSIGN(const auto index, index_among(item, words[i], words_in_profile<Enum>()));
       out.push_back(static_cast<Enum>(index));
     }
     return {};
@@ -155,11 +157,6 @@ class Binder {
   }
 
   template <class T>
-  [[nodiscard]] Result<void> value(const Yaml& node, const Place& place, Owned<T>& out) {
-    return value(node, place, *out);
-  }
-
-  template <class T>
   [[nodiscard]] Result<void> value(const Yaml& node, const Place& place, std::vector<T>& out) {
     if (setting_ && node.kind == Yaml::Kind::mapping) return items(node, place, out);
     if (node.kind != Yaml::Kind::sequence) return wrong_type(node, place, "a list of mappings");
@@ -180,15 +177,17 @@ class Binder {
       // The key of a map may contain dots. In a setting only the last one can begin a member's
       // name.
       const auto dot = setting_ && Described<T> ? entry.key.rfind('.') : std::string::npos;
-      const std::string key = entry.key.substr(0, dot);
-      const Place inside = below(place, key, entry.line);
-      if (dot == std::string::npos && entry.value.kind == Yaml::Kind::null) {
-        out.erase(key);
-        forget(inside.path);
+      if (dot != std::string::npos) {
+        const auto part = part_of(entry, dot);
+        TRY(value(part.value, below(place, part.key, part.line), out[part.key]));
+        continue;
+      }
+      const Place inside = below(place, entry.key, entry.line);
+      if (entry.value.kind != Yaml::Kind::null) {
+        TRY(value(entry.value, inside, out[entry.key]));
       } else {
-        TRY(dot == std::string::npos
-                ? value(entry.value, inside, out[key])
-                : value(mapping_of(entry.key.substr(dot + 1), entry.value), inside, out[key]));
+        out.erase(entry.key);
+        forget(inside.path);
       }
     }
     return {};
@@ -225,12 +224,9 @@ class Binder {
   [[nodiscard]] Result<void> items(const Yaml& node, const Place& place, std::vector<T>& list) {
     for (const auto& entry : node.entries) {
       const auto dot = entry.key.find('.');
-      const auto key = std::string_view(entry.key).substr(0, dot);
-      TRY_ASSIGN(const auto index, index_of(place, key, list.size()));
-      const Place inside = below(place, key, entry.line);
-      TRY(dot == std::string::npos
-              ? value(entry.value, inside, list[index])
-              : value(mapping_of(entry.key.substr(dot + 1), entry.value), inside, list[index]));
+      const auto part = dot == std::string::npos ? entry : part_of(entry, dot);
+      TRY_ASSIGN(const auto index, index_of(place, part.key, list.size()));
+      TRY(value(part.value, below(place, part.key, part.line), list[index]));
     }
     return {};
   }
@@ -241,39 +237,10 @@ class Binder {
   bool setting_ = false;
 };
 
-template <class Member>
-struct BoundMember {
-  using Value = Member;
-  static void* enter(void* member) { return member; }
-};
-
-template <class T>
-struct BoundMember<Owned<T>> {
-  using Value = T;
-  static void* enter(void* member) { return &**static_cast<Owned<T>*>(member); }
-};
-
-template <class T>
-inline constexpr bool kIsLimit = false;
-template <class T>
-inline constexpr bool kIsLimit<Limit<T>> = true;
-
-template <class Member>
-[[nodiscard]] BoundField bound_field(std::string_view name, std::string_view about,
-                                     std::size_t offset) {
-  using MemberValue = typename BoundMember<Member>::Value;
-  BoundField field{.name = name,
-                   .about = about,
-                   .offset = offset,
-                   .optional = kIsLimit<Member>,
-                   .owned = !std::is_same_v<Member, MemberValue>,
-                   .enter = &BoundMember<Member>::enter};
-  if constexpr (Described<MemberValue>) field.inside = &fields_of<MemberValue>;
-  field.read = [](Binder& binder, const Yaml& node, const Place& place, void* value) {
-    return binder.value(node, place, *static_cast<MemberValue*>(value));
-  };
-  return field;
-}
+template <class T, template <class> class Template>
+inline constexpr bool kIsA = false;
+template <class T, template <class> class Template>
+inline constexpr bool kIsA<Template<T>, Template> = true;
 
 template <Described T>
 BoundFields fields_of() {
@@ -281,11 +248,18 @@ BoundFields fields_of() {
     std::vector<BoundField> fields;
     const T sample{};
     const auto* start = static_cast<const std::byte*>(static_cast<const void*>(&sample));
-    for_each_field<T>([&]<class Member>(const Field<T, Member>& field) {
+    for_each_field<T>([&]<class Owner, class Member>(const Field<Owner, Member>& field) {
       const void* member = &(sample.*field.member);
-      const auto offset = static_cast<const std::byte*>(member) - start;
-      fields.push_back(
-          bound_field<Member>(field.name, field.about, static_cast<std::size_t>(offset)));
+      auto& bound = fields.emplace_back();
+      bound = {.name = field.name,
+               .about = field.about,
+               .offset = static_cast<std::size_t>(static_cast<const std::byte*>(member) - start),
+               .optional = kIsA<Member, std::optional>,
+               .group = kIsA<Member, LimitGroup>};
+      if constexpr (Described<Member>) bound.inside = &fields_of<Member>;
+      bound.read = [](Binder& binder, const Yaml& node, const Place& place, void* value) {
+        return binder.value(node, place, *static_cast<Member*>(value));
+      };
     });
     return fields;
   }();

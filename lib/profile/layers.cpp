@@ -12,9 +12,6 @@
 #include <vector>
 
 #include "lib/base/text.hpp"
-#include "lib/profile/limits/bench.hpp"
-#include "lib/profile/limits/gpu.hpp"
-#include "lib/profile/limits/host.hpp"
 #include "lib/profile/load.hpp"
 #include "lib/profile/yaml.hpp"
 
@@ -221,11 +218,7 @@ void check_nvlink(const XidLimits& xid, Checker& checker) {
 }
 
 // A group of checks: its blocks are `<group>.<name>`.
-bool is_group(const BoundField& member) { return member.owned && member.name != "bench"; }
-
-bool is_known_to_loader(std::string_view key) {
-  return key == "schema" || key == "name" || key == "extends";
-}
+bool is_group(const BoundField& member) { return member.group && member.name != "bench"; }
 
 // [..], {..} and quoted text are YAML. All other text is the value itself, so that `*` and `: `
 // need no quotes on a command line.
@@ -242,11 +235,12 @@ Result<Yaml> value_of_setting(std::string_view text) {
 std::vector<std::string> judging_keys() {
   std::vector<std::string> keys;
   for (const auto& field : profile_fields()) {
-    if (field.owned || field.name == "contexts") keys.emplace_back(field.name);
+    if (field.group || field.name == "contexts") keys.emplace_back(field.name);
   }
   return keys;
 }
 
+// The loader reads the last three.
 std::vector<std::string> keys_of_file() {
   auto keys = names_of(profile_fields());
   keys.insert(keys.end(), {"schema", "name", "extends"});
@@ -264,18 +258,6 @@ void clear_lines(Yaml& node) {
 }
 
 }  // namespace
-
-Result<void> check_rules(const Profile& profile, const Numbers& numbers) {
-  Checker checker(profile);
-  check_bench(*profile.bench, checker);
-  check_order(profile, numbers, checker);
-  check_names(profile, checker);
-  check_kernel_log(profile, checker);
-  check_classes("gpu.xid", profile.gpu->xid, checker);
-  check_nvlink(profile.gpu->xid, checker);
-  check_classes("gpu.sxid", profile.gpu->sxid, checker);
-  return checker.result();
-}
 
 Result<void> Layers::add_file(const Yaml& document, const std::string& file, bool defaults) {
   binder_.begin(file);
@@ -320,45 +302,51 @@ Result<void> Layers::check_keys(const Yaml& document, const std::string& file) c
   binder.begin(file);
   const auto keys = keys_of_file();
   Place place;
-  return binder.block(document, place, keys,
-                      [&](auto key, int line, const Yaml& /*value*/) -> Result<void> {
-                        if (std::ranges::count(keys, key) > 0) return {};
-                        return binder.unknown_key(place, key, line, keys);
-                      });
+  return binder.block(document, place, keys, [&](const YamlEntry& entry) -> Result<void> {
+    if (std::ranges::count(keys, entry.key) > 0) return {};
+    return binder.unknown_key(place, entry.key, entry.line, keys);
+  });
 }
 
 Result<void> Layers::check_rules() const {
-  return muster::check_rules(profile_, binder_.numbers());
+  Checker checker(profile_);
+  check_bench(*profile_.bench, checker);
+  check_order(profile_, binder_.numbers(), checker);
+  check_names(profile_, checker);
+  check_kernel_log(profile_, checker);
+  check_classes("gpu.xid", profile_.gpu->xid, checker);
+  check_nvlink(profile_.gpu->xid, checker);
+  check_classes("gpu.sxid", profile_.gpu->sxid, checker);
+  return checker.result();
 }
 
 Result<void> Layers::add(const Yaml& document, Place place, bool whole_file) {
   const auto keys = whole_file ? keys_of_file() : judging_keys();
-  return binder_.block(document, place, keys,
-                       [&](auto key, int line, const Yaml& node) -> Result<void> {
-                         if (whole_file && is_known_to_loader(key)) return {};
-                         if (std::ranges::count(keys, key) == 0)
-                           return binder_.unknown_key(place, key, line, keys);
-                         const auto& field = *find_field(profile_fields(), key);
-                         const Place inside = below(place, key, line);
-                         if (is_group(field)) return add_group(node, inside, field);
-                         return field.read(binder_, node, inside, field.of(&profile_));
-                       });
+  return binder_.block(document, place, keys, [&](const YamlEntry& entry) -> Result<void> {
+    if (std::ranges::count(keys, entry.key) == 0) {
+      return binder_.unknown_key(place, entry.key, entry.line, keys);
+    }
+    const auto* field = find_field(profile_fields(), entry.key);
+    if (field == nullptr) return {};  // the loader's
+    const Place inside = below(place, entry.key, entry.line);
+    if (is_group(*field)) return add_group(entry.value, inside, *field);
+    return field->read(binder_, entry.value, inside, field->of(&profile_));
+  });
 }
 
 Result<void> Layers::add_group(const Yaml& node, Place place, const BoundField& group) {
   const auto checks = group.inside();
   auto keys = names_of(checks);
   for (auto& name : declared_in(place.path)) keys.push_back(std::move(name));
-  return binder_.block(
-      node, place, keys, [&](auto key, int line, const Yaml& value) -> Result<void> {
-        const Place block = below(place, key, line);
-        if (const auto* check = find_field(checks, key)) {
-          return binder_.check(value, block, check->inside(), check->of(group.of(&profile_)));
-        }
-        if (declares_) declared_.insert(block.path);
-        if (!declared_.contains(block.path)) return binder_.unknown_key(place, key, line, keys);
-        return binder_.check(value, block, {}, nullptr);
-      });
+  return binder_.block(node, place, keys, [&](const YamlEntry& entry) -> Result<void> {
+    const Place block = below(place, entry.key, entry.line);
+    if (const auto* check = find_field(checks, entry.key)) {
+      return binder_.check(entry.value, block, check->inside(), check->of(group.of(&profile_)));
+    }
+    if (declares_) declared_.insert(block.path);
+    if (declared_.contains(block.path)) return binder_.check(entry.value, block, {}, nullptr);
+    return binder_.unknown_key(place, entry.key, entry.line, keys);
+  });
 }
 
 std::vector<std::string> Layers::declared_in(std::string_view group) const {

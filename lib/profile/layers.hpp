@@ -2,7 +2,6 @@
 // Lays files and settings over a profile, weakest first, and checks the result.
 #pragma once
 
-#include <map>
 #include <set>
 #include <string>
 #include <string_view>
@@ -14,10 +13,6 @@
 #include "lib/profile/yaml.hpp"
 
 namespace muster {
-
-// `numbers` are the profile's, by path. The error names the file and line of the value at fault.
-[[nodiscard]] Result<void> check_rules(const Profile& profile,
-                                       const std::map<std::string, double>& numbers);
 
 class Layers {
  public:

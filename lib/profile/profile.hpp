@@ -5,7 +5,6 @@
 
 #include <array>
 #include <map>
-#include <memory>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -14,84 +13,23 @@
 #include "lib/base/fields.hpp"
 #include "lib/base/outcome.hpp"
 #include "lib/base/quantity.hpp"
-#include "lib/profile/limits/limit.hpp"
+#include "lib/profile/limits/bench.hpp"
+#include "lib/profile/limits/gpu.hpp"
+#include "lib/profile/limits/host.hpp"
+#include "lib/profile/limits/ib.hpp"
+#include "lib/profile/limits/topology.hpp"
 
 namespace muster {
 
-// Needs `extern template class Owned<T>` after the declaration of T and `template class Owned<T>`
-// in one source file. Only files that use a T's members then include and depend on its definition.
-template <class T>
-class Owned {
- public:
-  Owned();
-  Owned(T value);  // NOLINT(google-explicit-constructor): acts as its value
-  Owned(const Owned& other);
-  Owned(Owned&& other) noexcept;
-  Owned& operator=(const Owned& other);
-  Owned& operator=(Owned&& other) noexcept;
-  ~Owned();
-
-  bool operator==(const Owned& other) const;
-
-  T* operator->() { return value_.get(); }
-
-  const T* operator->() const { return value_.get(); }
-
-  T& operator*() { return *value_; }
-
-  const T& operator*() const { return *value_; }
-
- private:
-  std::unique_ptr<T> value_;  // null after a move
+// The limits of a group of checks, which are used like those behind a pointer.
+template <class Limits>
+struct LimitGroup : Limits {
+  LimitGroup() = default;
+  LimitGroup(Limits limits) : Limits(std::move(limits)) {}  // NOLINT(google-explicit-constructor)
+  Limits* operator->() { return this; }
+  const Limits* operator->() const { return this; }
+  const Limits& operator*() const { return *this; }
 };
-
-template <class T>
-Owned<T>::Owned() : value_(std::make_unique<T>()) {}
-
-template <class T>
-Owned<T>::Owned(T value) : value_(std::make_unique<T>(std::move(value))) {}
-
-template <class T>
-Owned<T>::Owned(const Owned& other) : value_(std::make_unique<T>(*other)) {}
-
-template <class T>
-Owned<T>::Owned(Owned&& other) noexcept = default;
-
-template <class T>
-Owned<T>& Owned<T>::operator=(const Owned& other) {
-  value_ = std::make_unique<T>(*other);
-  return *this;
-}
-
-template <class T>
-Owned<T>& Owned<T>::operator=(Owned&& other) noexcept = default;
-
-template <class T>
-Owned<T>::~Owned() = default;
-
-template <class T>
-bool Owned<T>::operator==(const Owned& other) const {
-  return *value_ == *other.value_;
-}
-
-// Defined in lib/profile/limits; code that uses a group includes its header.
-struct HostLimits;
-struct PciLimits;
-struct GpuLimits;
-struct IbLimits;
-struct TopoLimits;
-struct EnvLimits;
-struct MusterLimits;
-struct BenchLimits;
-
-extern template class Owned<HostLimits>;
-extern template class Owned<PciLimits>;
-extern template class Owned<GpuLimits>;
-extern template class Owned<IbLimits>;
-extern template class Owned<TopoLimits>;
-extern template class Owned<EnvLimits>;
-extern template class Owned<MusterLimits>;
-extern template class Owned<BenchLimits>;
 
 inline constexpr std::string_view kProfileSchema = "muster.profile/1";
 
@@ -154,14 +92,14 @@ struct Profile {
   MUSTER_FIELD(Words, must_observe,
                "groups of checks without whose facts the verdict is unknown: "
                "host, pci, gpu, ib");
-  MUSTER_FIELD(Owned<HostLimits>, host, "");
-  MUSTER_FIELD(Owned<PciLimits>, pci, "");
-  MUSTER_FIELD(Owned<GpuLimits>, gpu, "");
-  MUSTER_FIELD(Owned<IbLimits>, ib, "");
-  MUSTER_FIELD(Owned<TopoLimits>, topo, "");
-  MUSTER_FIELD(Owned<EnvLimits>, env, "");
-  MUSTER_FIELD(Owned<MusterLimits>, muster, "");
-  MUSTER_FIELD(Owned<BenchLimits>, bench, "");
+  MUSTER_FIELD(LimitGroup<HostLimits>, host, "");
+  MUSTER_FIELD(LimitGroup<PciLimits>, pci, "");
+  MUSTER_FIELD(LimitGroup<GpuLimits>, gpu, "");
+  MUSTER_FIELD(LimitGroup<IbLimits>, ib, "");
+  MUSTER_FIELD(LimitGroup<TopoLimits>, topo, "");
+  MUSTER_FIELD(LimitGroup<EnvLimits>, env, "");
+  MUSTER_FIELD(LimitGroup<MusterLimits>, muster, "");
+  MUSTER_FIELD(LimitGroup<BenchLimits>, bench, "");
   // By name: manual, prolog, epilog, periodic, boot.
   MUSTER_FIELD(ByName<Context>, contexts, "what each context runs");
 

@@ -3,7 +3,6 @@
 // command failed.
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -18,8 +17,6 @@
 #include "lib/report/finding.hpp"
 
 namespace muster {
-
-inline constexpr std::string_view kMeasurementSchema = "muster.measurement/1";
 
 // Two numbers taken under different conditions cannot be compared.
 struct MeasurementConditions {
@@ -64,7 +61,7 @@ struct MeasurementRepeats {
 };
 
 struct Measurement {
-  static constexpr std::string_view kSchema = kMeasurementSchema;
+  static constexpr std::string_view kSchema = "muster.measurement/1";
   MUSTER_DESCRIBED(Measurement);
   MUSTER_REQUIRED(std::string, quantity, "busbw");
   MUSTER_REQUIRED(double, value, "of the median") = 0;
@@ -112,13 +109,8 @@ struct Breakdown {
   bool operator==(const Breakdown&) const = default;
 };
 
-inline constexpr std::string_view kReportSchema = "muster.report/1";
-
 enum class Verdict { healthy, unhealthy, unknown };
-
-inline constexpr std::array<std::string_view, 3> kVerdictWords{"healthy", "unhealthy", "unknown"};
-
-constexpr const auto& json_words(Verdict /*type*/) { return kVerdictWords; }
+MUSTER_WORDS(Verdict, "healthy", "unhealthy", "unknown");
 
 // The exit statuses of docs/report.md.
 inline constexpr int kExitHealthy = 0;
@@ -128,11 +120,6 @@ inline constexpr int kExitUsage = 64;
 inline constexpr int kExitConfiguration = 78;
 
 [[nodiscard]] int exit_status(Verdict verdict);
-
-struct Report;
-
-// The status of the verdict; healthy for a trial, which nothing judges.
-[[nodiscard]] int exit_status(const Report& report);
 
 struct CheckResult {
   MUSTER_DESCRIBED(CheckResult);
@@ -190,7 +177,7 @@ struct CheckValues {
 };
 
 struct Report {
-  static constexpr std::string_view kSchema = kReportSchema;
+  static constexpr std::string_view kSchema = "muster.report/1";
   MUSTER_DESCRIBED(Report);
   MUSTER_FIELD(std::optional<std::string>, node, "null for a job of several nodes");
   MUSTER_REQUIRED(std::string, profile, "");
@@ -228,6 +215,9 @@ struct Report {
   std::vector<Breakdown> breakdowns;
   std::vector<std::string> undecided;  // checks whose `unknown` counts in this context
 };
+
+// The status of the verdict; healthy for a trial, which nothing judges.
+[[nodiscard]] int exit_status(const Report& report);
 
 // The reverse of to_json(). Unknown keys are ignored; errors name the place ("/findings/3/check:
 // expected a string").

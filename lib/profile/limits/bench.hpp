@@ -4,10 +4,7 @@
 // below `fail_below` it fails.
 #pragma once
 
-#include <array>
-#include <span>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "lib/base/fields.hpp"
@@ -17,25 +14,13 @@
 namespace muster {
 
 enum class BenchMemory { gpu, host };
-
-inline constexpr std::array<std::string_view, 2> kMemoryWords{"gpu", "host"};
-
-constexpr std::span<const std::string_view> words_of(BenchMemory /*of*/) { return kMemoryWords; }
+MUSTER_WORDS(BenchMemory, "gpu", "host");
 
 enum class BenchAlgorithm { ring, tree, nvls, collnet, any };
-
-inline constexpr std::array<std::string_view, 5> kAlgorithmWords{"ring", "tree", "nvls", "collnet",
-                                                                 "any"};
-
-constexpr std::span<const std::string_view> words_of(BenchAlgorithm /*of*/) {
-  return kAlgorithmWords;
-}
+MUSTER_WORDS(BenchAlgorithm, "ring", "tree", "nvls", "collnet", "any");
 
 enum class BenchOver { nvlink, infiniband };
-
-inline constexpr std::array<std::string_view, 2> kOverWords{"nvlink", "infiniband"};
-
-constexpr std::span<const std::string_view> words_of(BenchOver /*of*/) { return kOverWords; }
+MUSTER_WORDS(BenchOver, "nvlink", "infiniband");
 
 template <class Q>
 struct BenchLimit {
@@ -55,12 +40,7 @@ struct BenchLimit {
 };
 
 enum class RequiredTransport { ib, gdr, sharp };
-
-inline constexpr std::array<std::string_view, 3> kTransportWords{"ib", "gdr", "sharp"};
-
-constexpr std::span<const std::string_view> words_of(RequiredTransport /*of*/) {
-  return kTransportWords;
-}
+MUSTER_WORDS(RequiredTransport, "ib", "gdr", "sharp");
 
 struct BenchTransport {
   MUSTER_DESCRIBED(BenchTransport);

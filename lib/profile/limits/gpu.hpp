@@ -2,10 +2,7 @@
 // The limits of the checks gpu.*, with the meaning of each XID and SXID (configs/xids.yaml).
 #pragma once
 
-#include <array>
-#include <span>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "lib/base/fields.hpp"
@@ -97,10 +94,7 @@ struct SxidLimits {
 };
 
 enum class GpuVendor { nvidia, amd };
-
-inline constexpr std::array<std::string_view, 2> kVendorWords{"nvidia", "amd"};
-
-constexpr std::span<const std::string_view> words_of(GpuVendor /*of*/) { return kVendorWords; }
+MUSTER_WORDS(GpuVendor, "nvidia", "amd");
 
 struct GpuPresentLimits {
   MUSTER_DESCRIBED(GpuPresentLimits);
@@ -241,13 +235,7 @@ struct GpuDirectRdmaLimits {
 };
 
 enum class ComputeMode { standard, exclusive_process, prohibited };
-
-inline constexpr std::array<std::string_view, 3> kComputeModeWords{"default", "exclusive_process",
-                                                                   "prohibited"};
-
-constexpr std::span<const std::string_view> words_of(ComputeMode /*of*/) {
-  return kComputeModeWords;
-}
+MUSTER_WORDS(ComputeMode, "default", "exclusive_process", "prohibited");
 
 struct GpuComputeModeLimits {
   MUSTER_DESCRIBED(GpuComputeModeLimits);

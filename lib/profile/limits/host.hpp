@@ -2,10 +2,7 @@
 // The limits of the checks host.*, below `host` in a profile.
 #pragma once
 
-#include <array>
-#include <span>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "lib/base/fields.hpp"
@@ -90,10 +87,7 @@ struct KernelLimits {
 };
 
 enum class HugePageMode { always, madvise, never };
-
-inline constexpr std::array<std::string_view, 3> kHugePageWords{"always", "madvise", "never"};
-
-constexpr std::span<const std::string_view> words_of(HugePageMode /*of*/) { return kHugePageWords; }
+MUSTER_WORDS(HugePageMode, "always", "madvise", "never");
 
 struct SysctlLimits {
   MUSTER_DESCRIBED(SysctlLimits);

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <array>
-#include <span>
 #include <string>
 #include <string_view>
 
@@ -22,10 +21,7 @@ struct IbPresentLimits {
 };
 
 enum class IbWidth { x1, x2, x4 };
-
-inline constexpr std::array<std::string_view, 3> kIbWidthWords{"1X", "2X", "4X"};
-
-constexpr std::span<const std::string_view> words_of(IbWidth /*of*/) { return kIbWidthWords; }
+MUSTER_WORDS(IbWidth, "1X", "2X", "4X");
 
 [[nodiscard]] constexpr unsigned lanes_of(IbWidth width) {
   return 1U << static_cast<unsigned>(width);
@@ -51,7 +47,7 @@ inline constexpr auto kIbSpeedNames = [] {
   return names;
 }();
 
-constexpr std::span<const std::string_view> words_of(IbLaneSpeed /*of*/) { return kIbSpeedNames; }
+constexpr const auto& json_words(IbLaneSpeed /*of*/) { return kIbSpeedNames; }
 
 // The entry with that name; the table's end, which sorts after all speeds, if there is none.
 [[nodiscard]] constexpr auto ib_speed_named(std::string_view name) {
@@ -73,11 +69,7 @@ struct IbFirmwareLimits {
 };
 
 enum class PkeyWanted { non_default_full_member, default_full_member, any_full_member };
-
-inline constexpr std::array<std::string_view, 3> kPkeyWords{
-    "non_default_full_member", "default_full_member", "any_full_member"};
-
-constexpr std::span<const std::string_view> words_of(PkeyWanted /*of*/) { return kPkeyWords; }
+MUSTER_WORDS(PkeyWanted, "non_default_full_member", "default_full_member", "any_full_member");
 
 struct IbPkeyLimits {
   MUSTER_DESCRIBED(IbPkeyLimits);

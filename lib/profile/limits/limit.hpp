@@ -2,11 +2,11 @@
 // The types of limits. A limit that is not set is not judged, and the check reports that.
 #pragma once
 
-#include <cstddef>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
+
+#include "lib/base/fields.hpp"
 
 namespace muster {
 
@@ -14,16 +14,10 @@ template <class T>
 using Limit = std::optional<T>;
 using Words = std::vector<std::string>;
 
-// The word for an enumerator in a profile.
-template <class Enum>
-[[nodiscard]] constexpr std::string_view word_of(Enum value) {
-  return words_of(value)[static_cast<std::size_t>(value)];
-}
-
-template <class Enum>
+template <HasWords Enum>
 [[nodiscard]] Words words_for(const std::vector<Enum>& values) {
   Words words;
-  for (const Enum value : values) words.emplace_back(word_of(value));
+  for (const Enum value : values) words.emplace_back(to_string(value));
   return words;
 }
 

@@ -3,10 +3,7 @@
 // are close to each other.
 #pragma once
 
-#include <array>
-#include <span>
 #include <string>
-#include <string_view>
 
 #include "lib/base/fields.hpp"
 #include "lib/base/quantity.hpp"
@@ -27,12 +24,7 @@ struct LinkLimit {
 };
 
 enum class Unmeasurable { skip, unknown };
-
-inline constexpr std::array<std::string_view, 2> kUnmeasurableWords{"skip", "unknown"};
-
-constexpr std::span<const std::string_view> words_of(Unmeasurable /*of*/) {
-  return kUnmeasurableWords;
-}
+MUSTER_WORDS(Unmeasurable, "skip", "unknown");
 
 struct PciLinkLimits {
   MUSTER_DESCRIBED(PciLinkLimits);
@@ -64,10 +56,7 @@ struct TopoNumaLimits {
 };
 
 enum class Nearest { not_told, same_switch, same_numa };
-
-inline constexpr std::array<std::string_view, 3> kNearestWords{"", "same_switch", "same_numa"};
-
-constexpr std::span<const std::string_view> words_of(Nearest /*of*/) { return kNearestWords; }
+MUSTER_WORDS(Nearest, "", "same_switch", "same_numa");
 
 struct TopoPairingLimits {
   MUSTER_DESCRIBED(TopoPairingLimits);
@@ -76,10 +65,7 @@ struct TopoPairingLimits {
 };
 
 enum class NvlinkEnd { not_told, nvswitch, gpu };
-
-inline constexpr std::array<std::string_view, 3> kNvlinkEndWords{"", "switch", "gpu"};
-
-constexpr std::span<const std::string_view> words_of(NvlinkEnd /*of*/) { return kNvlinkEndWords; }
+MUSTER_WORDS(NvlinkEnd, "", "switch", "gpu");
 
 struct TopoNvlinkLimits {
   MUSTER_DESCRIBED(TopoNvlinkLimits);

@@ -8,11 +8,6 @@
 #include <optional>
 #include <string>
 
-#include "lib/profile/limits/bench.hpp"
-#include "lib/profile/limits/gpu.hpp"
-#include "lib/profile/limits/host.hpp"
-#include "lib/profile/limits/ib.hpp"
-#include "lib/profile/limits/topology.hpp"
 #include "lib/profile/load.hpp"
 
 namespace muster {
