@@ -30,7 +30,7 @@
 #include "lib/base/text.hpp"
 #include "lib/command/version.hpp"
 #include "lib/hosts/hostlist.hpp"
-#include "lib/process/stop_signals.hpp"
+#include "lib/process/process.hpp"
 
 namespace muster::app {
 namespace {

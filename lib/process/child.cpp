@@ -117,9 +117,7 @@ void Children::start(std::string name, const TimeLimit& limit,
     pipe->read = Descriptor();
     run_child(name, pipe->write.get(), work);
   }
-  if (pid < 0) {
-    return refuse(fmt::format("fork: {}", errno_text(errno)));
-  }
+  if (pid < 0) return refuse(fmt::format("fork: {}", errno_text(errno)));
   running_.push_back({.name = std::move(name),
                       .pid = pid,
                       .pipe = std::move(pipe->read),
@@ -155,18 +153,6 @@ std::optional<ChildAnswer> Children::examine(Child& child, bool readable) {
   return answer;
 }
 
-// Waits for a pipe or the nearest deadline. Returns which children's pipes are readable.
-std::vector<bool> Children::wait() const {
-  std::vector<int> pipes;
-  pipes.reserve(running_.size());
-  auto nearest = Clock::time_point::max();
-  for (const auto& child : running_) {
-    pipes.push_back(child.pipe.get());
-    nearest = std::min(nearest, child.limit.deadline());
-  }
-  return wait_readable(pipes, nearest);
-}
-
 std::pair<std::string, ChildAnswer> Children::next() {
   if (!failed_.empty()) {
     auto result = std::move(failed_.back());
@@ -174,7 +160,13 @@ std::pair<std::string, ChildAnswer> Children::next() {
     return result;
   }
   while (!running_.empty()) {
-    const auto readable = wait();
+    std::vector<int> pipes;
+    auto nearest = Clock::time_point::max();
+    for (const auto& child : running_) {
+      pipes.push_back(child.pipe.get());
+      nearest = std::min(nearest, child.limit.deadline());
+    }
+    const auto readable = wait_readable(pipes, nearest);
     for (std::size_t i = 0; i < running_.size(); ++i) {
       auto answer = examine(running_[i], readable[i]);
       if (!answer) continue;

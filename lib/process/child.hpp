@@ -53,7 +53,6 @@ class Children {
  private:
   struct Child;
 
-  [[nodiscard]] std::vector<bool> wait() const;
   [[nodiscard]] std::optional<ChildAnswer> examine(Child& child, bool readable);
 
   std::vector<Child> running_;

@@ -6,6 +6,7 @@
 #include <poll.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/signalfd.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -19,6 +20,8 @@ namespace muster {
 namespace {
 
 using std::chrono::milliseconds;
+
+constexpr std::initializer_list<int> kStopSignals{SIGINT, SIGTERM, SIGHUP};
 
 sigset_t set_of(std::initializer_list<int> signals) {
   sigset_t set;
@@ -110,13 +113,11 @@ Result<Descriptor> make_memory_file(std::string_view content) {
 
 std::vector<bool> wait_readable(const std::vector<int>& descriptors, Clock::time_point until) {
   std::vector<pollfd> polled;
-  polled.reserve(descriptors.size());
   for (const int each : descriptors) polled.push_back({.fd = each, .events = POLLIN});
   const auto left = std::chrono::ceil<milliseconds>(until - Clock::now()).count();
   const auto timeout = static_cast<int>(std::clamp<std::int64_t>(left, 0, 60'000));
   const bool interrupted = ::poll(polled.data(), polled.size(), timeout) < 0;
   std::vector<bool> readable;
-  readable.reserve(polled.size());
   for (const auto& each : polled) readable.push_back(!interrupted && each.revents != 0);
   return readable;
 }
@@ -126,7 +127,6 @@ HeldSignals::HeldSignals(const sigset_t& signals) : held_(signals) {
 }
 
 HeldSignals::HeldSignals(std::initializer_list<int> signals) : HeldSignals(set_of(signals)) {}
-
 void HeldSignals::restore() const { ::sigprocmask(SIG_SETMASK, &before_, nullptr); }
 
 std::optional<siginfo_t> HeldSignals::next(Clock::time_point until) const {
@@ -137,6 +137,17 @@ std::optional<siginfo_t> HeldSignals::next(Clock::time_point until) const {
   const timespec limit{.tv_sec = seconds.count(), .tv_nsec = (left - seconds).count()};
   siginfo_t info{};
   return ::sigtimedwait(&held_, &info, &limit) > 0 ? std::optional(info) : std::nullopt;
+}
+
+StopSignals::StopSignals() : held_(kStopSignals) {
+  const auto signals = set_of(kStopSignals);
+  received_ = Descriptor(::signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK));
+}
+
+int StopSignals::count() {
+  signalfd_siginfo info{};
+  while (::read(received_.get(), &info, sizeof info) == ssize_t{sizeof info}) ++count_;
+  return count_;
 }
 
 }  // namespace muster

@@ -77,4 +77,19 @@ class HeldSignals {
   sigset_t before_{};
 };
 
+// SIGINT, SIGTERM and SIGHUP as requests to stop a run, which end nothing by themselves.
+class StopSignals {
+ public:
+  StopSignals();
+  // Readable when another one has arrived.
+  [[nodiscard]] int descriptor() const { return received_.get(); }
+  // How many have arrived.
+  [[nodiscard]] int count();
+
+ private:
+  HeldSignals held_;
+  Descriptor received_;
+  int count_ = 0;
+};
+
 }  // namespace muster

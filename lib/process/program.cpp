@@ -63,9 +63,7 @@ struct Start {
   int code = placed ? 0 : errno;
   if (start.failure != kFirstFree) ::dup3(start.failure, kFirstFree, O_CLOEXEC);
   ::closefrom(kFirstFree + 1);
-
-  struct sigaction normal {};
-
+  struct sigaction normal = {};
   normal.sa_handler = SIG_DFL;
   for (int number = 1; number < NSIG; ++number) ::sigaction(number, &normal, nullptr);
   sigset_t none;
@@ -81,12 +79,13 @@ struct Start {
 }
 
 // Blocks signals meanwhile, so that no handler of ours runs in the child.
-pid_t fork_quietly(const Start& start) {
+template <class Fork, class InChild>
+pid_t fork_quietly(const Fork& fork, const InChild& in_child) {
   sigset_t all;
   ::sigfillset(&all);
   const HeldSignals held(all);
-  const pid_t pid = fork_child(127);
-  if (pid == 0) become(start);
+  const pid_t pid = fork();
+  if (pid == 0) in_child();
   return pid;
 }
 
@@ -111,11 +110,8 @@ class RunningProgram {
 
   RunningProgram(pid_t pid, const Execution& execution, OutputStreams streams, Descriptor input)
       : pid_(pid),
-        path_(execution.program),
-        limit_(execution.limit),
-        deadline_(limit_.deadline()),
-        most_(execution.most_output),
-        keep_partial_(execution.keep_partial),
+        execution_(execution),
+        deadline_(execution.limit.deadline()),
         streams_(std::move(streams)),
         input_(std::move(input)) {}
 
@@ -135,17 +131,17 @@ class RunningProgram {
   [[nodiscard]] std::optional<Result<Ended>> look() {
     const bool ended = has_ended();
     if (ended) ::kill(-pid_, SIGKILL);  // its own children could write forever
-    for (auto& stream : streams_) stream.receive(most_);
+    for (auto& stream : streams_) stream.receive(execution_.most_output);
     if (!ended && Clock::now() < deadline_ && !exceeds()) return std::nullopt;
-    const auto name = path_.filename().string();
+    const auto name = execution_.program.filename().string();
     if (const auto code = failure()) {
-      auto error = os_error("run", path_.string(), *code);
-      error.value().missing = *code == ENOENT;
-      return error;
+      return file_error("run", execution_.program.string(), *code);
     }
-    if (exceeds()) return cut(fmt::format("{} wrote more than {} bytes", name, most_));
+    if (exceeds()) {
+      return cut(fmt::format("{} wrote more than {} bytes", name, execution_.most_output));
+    }
     if (ended) return result();
-    return cut(fmt::format("{} did not answer within {}", name, limit_.allowed()));
+    return cut(fmt::format("{} did not answer within {}", name, execution_.limit.allowed()));
   }
 
   // Adds what wait_readable() should look at. A program that has closed its streams will soon exit.
@@ -168,8 +164,9 @@ class RunningProgram {
 
  private:
   [[nodiscard]] bool exceeds() const {
-    return std::any_of(streams_.begin(), streams_.end(),
-                       [&](const OutputStream& stream) { return stream.received.size() > most_; });
+    return std::ranges::any_of(streams_, [&](const OutputStream& stream) {
+      return stream.received.size() > execution_.most_output;
+    });
   }
 
   // The errno of a program that could not be executed.
@@ -181,9 +178,9 @@ class RunningProgram {
   }
 
   [[nodiscard]] Result<Ended> cut(std::string why) {
-    if (!keep_partial_) return make_error(std::move(why));
+    if (!execution_.keep_partial) return make_error(std::move(why));
     for (auto& stream : streams_) {
-      stream.received.resize(std::min(stream.received.size(), most_));
+      stream.received.resize(std::min(stream.received.size(), execution_.most_output));
     }
     return Ended{.status = exit_status(SIGKILL),
                  .out = std::move(streams_[0].received),
@@ -207,11 +204,8 @@ class RunningProgram {
   }
 
   pid_t pid_;
-  std::filesystem::path path_;
-  TimeLimit limit_;
+  Execution execution_;
   Clock::time_point deadline_;
-  std::size_t most_;
-  bool keep_partial_;
   OutputStreams streams_;
   Descriptor input_;  // the end that the program reads from; closed if none is held
 };
@@ -226,9 +220,8 @@ std::vector<std::string> assignments_of(const std::map<std::string, std::string>
 }
 
 bool has_nul(const std::vector<std::string>& strings) {
-  return std::any_of(strings.begin(), strings.end(), [](std::string_view each) {
-    return each.find('\0') != std::string_view::npos;
-  });
+  return std::ranges::any_of(
+      strings, [](const std::string& each) { return each.find('\0') != std::string::npos; });
 }
 
 std::vector<std::string> words_of(const Execution& execution) {
@@ -267,13 +260,14 @@ Result<std::unique_ptr<RunningProgram>> start_program(const Execution& execution
   for (const auto* pipe : {&out, &err, &failure, &input}) {
     if (!*pipe) return make_error(fmt::format("run {}: {}", path, pipe->error().message));
   }
-  const pid_t pid = fork_quietly({.program = path.c_str(),
-                                  .arguments = arguments.get(),
-                                  .environment = environment.get(),
-                                  .in = input->read.get(),
-                                  .out = out->write.get(),
-                                  .err = err->write.get(),
-                                  .failure = failure->write.get()});
+  const Start start{.program = path.c_str(),
+                    .arguments = arguments.get(),
+                    .environment = environment.get(),
+                    .in = input->read.get(),
+                    .out = out->write.get(),
+                    .err = err->write.get(),
+                    .failure = failure->write.get()};
+  const pid_t pid = fork_quietly([] { return fork_child(127); }, [&] { become(start); });
   if (pid < 0) return os_error("run", path, errno);
   ::setpgid(pid, pid);  // the child also does this; the second call has no effect
   return std::make_unique<RunningProgram>(
@@ -307,27 +301,19 @@ Result<void> start_detached(const std::filesystem::path& program,
   const Descriptor nowhere(::open("/dev/null", O_RDWR | O_CLOEXEC));
   auto failure = make_pipe();
   if (!nowhere.is_open() || !failure) return os_error("run", path, errno);
-  pid_t pid = -1;
-  {
-    sigset_t all;
-    ::sigfillset(&all);
-    const HeldSignals held(all);
-    pid = ::fork();
-    if (pid == 0) {
-      ::setsid();
-      const pid_t orphan = ::fork();
-      if (orphan == 0) {
-        become({.program = path.c_str(),
-                .arguments = words.get(),
-                .environment = assignments.get(),
-                .in = nowhere.get(),
-                .out = nowhere.get(),
-                .err = nowhere.get(),
-                .failure = failure->write.get()});
-      }
-      ::_exit(orphan < 0 ? errno : 0);
-    }
-  }
+  const Start start{.program = path.c_str(),
+                    .arguments = words.get(),
+                    .environment = assignments.get(),
+                    .in = nowhere.get(),
+                    .out = nowhere.get(),
+                    .err = nowhere.get(),
+                    .failure = failure->write.get()};
+  const pid_t pid = fork_quietly(::fork, [&] {
+    ::setsid();
+    const pid_t orphan = ::fork();
+    if (orphan == 0) become(start);
+    ::_exit(orphan < 0 ? errno : 0);
+  });
   if (pid < 0) return os_error("fork for", path, errno);
   failure->write = Descriptor();
   const auto until = Clock::now() + 10 * kKillTime;

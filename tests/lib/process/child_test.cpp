@@ -1,24 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/process/child.hpp"
 
-#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <poll.h>
 #include <unistd.h>
 
-#include <array>
 #include <cstdio>
 #include <cstdlib>
 #include <map>
 #include <set>
 #include <vector>
 
+#include "lib/base/descriptor.hpp"
+#include "lib/process/process.hpp"
+
 namespace muster {
 namespace {
 
 using namespace std::chrono_literals;  // NOLINT(google-build-using-namespace): literals only
 using End = ChildAnswer::End;
+
+std::string hang() {
+  for (;;) ::pause();
+}
 
 TEST(ChildrenTest, ReturnsTheAnswer) {
   Children children;
@@ -27,21 +31,14 @@ TEST(ChildrenTest, ReturnsTheAnswer) {
   EXPECT_EQ(name, "a");
   EXPECT_EQ(answer.end, End::answered);
   EXPECT_EQ(answer.bytes, std::string(200'000, 'x'));
-  EXPECT_EQ(children.next().first, "");
-}
-
-TEST(ChildrenTest, ReturnsAnEmptyAnswer) {
-  Children children;
-  children.start("a", 10s, [] { return std::string(); });
+  children.start("empty", 10s, [] { return std::string(); });
   EXPECT_EQ(children.next().second.end, End::answered);
+  EXPECT_EQ(children.next().first, "");
 }
 
 TEST(ChildrenTest, LosesOnlyTheAnswerOfALateChild) {
   Children children;
-  children.start("late", 50ms, [] {
-    for (;;) ::pause();
-    return std::string();
-  });
+  children.start("late", 50ms, hang);
   children.start("good", 10s, [] { return std::string("x"); });
   std::map<std::string, ChildAnswer> answers;
   answers.insert(children.next());
@@ -101,23 +98,17 @@ TEST(ChildrenTest, RunInParallel) {
 
 // slurmd reads the output of a hook until its last writer has closed it.
 TEST(ChildrenTest, DoNotKeepTheCallersPipesOpen) {
-  std::array<int, 2> ends{};
-  ASSERT_EQ(::pipe2(ends.data(), O_CLOEXEC), 0);
-  const int before = ::dup(STDERR_FILENO);
-  ::dup2(ends[1], STDERR_FILENO);
-  ::close(ends[1]);
+  auto pipe = make_pipe();
+  ASSERT_TRUE(pipe) << pipe.error().message;
+  const Descriptor before(::dup(STDERR_FILENO));
+  ::dup2(pipe->write.get(), STDERR_FILENO);
+  pipe->write = Descriptor();
   Children children;
-  children.start("late", 60s, [] {
-    for (;;) ::pause();
-    return std::string();
-  });
-  ::dup2(before, STDERR_FILENO);
-  ::close(before);
-
-  pollfd reader{.fd = ends[0], .events = POLLIN, .revents = 0};
-  ASSERT_EQ(::poll(&reader, 1, 10'000), 1);
-  EXPECT_NE(reader.revents & POLLHUP, 0);
-  ::close(ends[0]);
+  children.start("late", 60s, hang);
+  ::dup2(before.get(), STDERR_FILENO);
+  EXPECT_TRUE(wait_readable({pipe->read.get()}, Clock::now() + 10s).front());
+  std::string none;
+  EXPECT_EQ(read_all(pipe->read.get(), none, 1), 0) << "the end of the pipe";
 }
 
 }  // namespace
