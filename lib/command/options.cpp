@@ -49,9 +49,23 @@ Result<void> take_values(const OptionTaker& taker, const Words& values) {
   return {};
 }
 
-Error unexpected(std::string_view word, const CommandText& text) {
-  if (word.starts_with('-')) return unknown_option(word, text);
-  return {.message = fmt::format("unexpected argument \"{}\"", printable(word, 80))};
+// "unknown option --profil; did you mean --profile?"
+tl::unexpected<Error> unexpected(std::string_view word, const CommandText& command) {
+  if (!word.starts_with('-')) {
+    return make_error(fmt::format("unexpected argument \"{}\"", printable(word, 80)));
+  }
+  const auto name = word.substr(0, word.find('='));
+  const bool is_letter = name.size() == 2;
+  Words names;
+  for (const auto& option : command.options) {
+    for (const auto each : split(option.name, ',')) {
+      // Letters do not resemble each other, except in the other case.
+      const bool may_be_meant = is_letter ? lower_case(each) == lower_case(name) : each.size() > 2;
+      if (may_be_meant) names.emplace_back(each);
+    }
+  }
+  return make_error(
+      fmt::format("unknown option {}{}", printable(name, 80), suggestion(name, names)));
 }
 
 }  // namespace
@@ -69,21 +83,6 @@ std::string command_help(const CommandText& command) {
 std::string suggestion(std::string_view word, const Words& candidates) {
   const auto near = nearest(word, candidates);
   return near.empty() ? std::string() : fmt::format("; did you mean {}?", near);
-}
-
-Error unknown_option(std::string_view word, const CommandText& command) {
-  const auto name = word.substr(0, word.find('='));
-  const bool is_letter = name.size() == 2;
-  Words names;
-  for (const auto& option : command.options) {
-    for (const auto each : split(option.name, ',')) {
-      // Letters do not resemble each other, except in the other case.
-      const bool may_be_meant = is_letter ? lower_case(each) == lower_case(name) : each.size() > 2;
-      if (may_be_meant) names.emplace_back(each);
-    }
-  }
-  return {.message =
-              fmt::format("unknown option {}{}", printable(name, 80), suggestion(name, names))};
 }
 
 Result<void> take_text(std::string& target, std::string_view value) {
@@ -163,7 +162,7 @@ Result<CommandLine> take_line(Words arguments, const CommandText& text,
     return make_error(printable(error.what()));
   }
   if (const auto left = app.remaining(); !left.empty()) {
-    return tl::unexpected(unexpected(left.front(), text));
+    return unexpected(left.front(), text);
   }
   if (!first_error.empty()) return make_error(first_error);
   return line;

@@ -58,8 +58,6 @@ template <class Command>
 // "; did you mean --profile?", or nothing if no candidate is similar.
 [[nodiscard]] std::string suggestion(std::string_view word,
                                      const std::vector<std::string>& candidates);
-// "unknown option --profil; did you mean --profile?"
-[[nodiscard]] Error unknown_option(std::string_view word, const CommandText& command);
 
 // Parsers of option values. The caller puts the option's name before the error.
 [[nodiscard]] Result<void> take_text(std::string& target, std::string_view value);

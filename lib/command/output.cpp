@@ -32,18 +32,21 @@ Result<void> write_to(int descriptor, std::string_view name, std::string_view te
   return os_error("write", name, code);
 }
 
-std::size_t terminal_width(int descriptor) {
-  winsize size{};
-  if (::ioctl(descriptor, TIOCGWINSZ, &size) != 0) return 0;
-  return size.ws_col;
-}
-
 // Whether the user wants colours on a terminal.
 bool allows_colour() {
   const char* no_colour = std::getenv("NO_COLOR");
   const char* kind = std::getenv("TERM");
   const bool dumb = kind != nullptr && std::string_view(kind) == "dumb";
   return !dumb && (no_colour == nullptr || *no_colour == '\0');
+}
+
+// No colours and no width, unless `descriptor` is a terminal.
+void fit_to(Console& console, int descriptor) {
+  const bool terminal = ::isatty(descriptor) == 1;
+  winsize size{};
+  const bool has_width = terminal && ::ioctl(descriptor, TIOCGWINSZ, &size) == 0;
+  console.colour = terminal && allows_colour();
+  console.width = has_width ? size.ws_col : 0U;
 }
 
 std::filesystem::path folder_of(const std::filesystem::path& proc, int process) {
@@ -76,7 +79,6 @@ std::filesystem::path launchers_output(const std::filesystem::path& proc, int pr
 }  // namespace
 
 Console make_console() {
-  const bool terminal = ::isatty(STDOUT_FILENO) == 1;
   Console console;
   console.out = [](std::string_view text) {
     return write_to(STDOUT_FILENO, "to standard output", text);
@@ -85,8 +87,7 @@ Console make_console() {
     // If standard error cannot be written, there is nowhere to report it.
     (void)write_all(STDERR_FILENO, fmt::format("{}\n", printable(line, 1000)));
   };
-  console.colour = terminal && allows_colour();
-  console.width = terminal ? terminal_width(STDOUT_FILENO) : 0;
+  fit_to(console, STDOUT_FILENO);
   return console;
 }
 
@@ -95,9 +96,7 @@ void follow_launcher(Console& console, const std::map<std::string, std::string>&
   if (!variables.contains("OMPI_COMM_WORLD_RANK") && !variables.contains("MPI_LOCALRANKID")) return;
   const auto file = launchers_output(proc, process);
   const Descriptor output(::open(file.c_str(), O_WRONLY | O_NOCTTY | O_NONBLOCK | O_CLOEXEC));
-  const bool terminal = output.is_open() && ::isatty(output.get()) == 1;
-  console.colour = terminal && allows_colour();
-  console.width = terminal ? terminal_width(output.get()) : 0;
+  fit_to(console, output.get());
 }
 
 std::optional<int> descriptor_named(std::string_view name) {
@@ -114,14 +113,10 @@ std::optional<int> descriptor_named(std::string_view name) {
 
 std::string with_host(std::string_view file) {
   std::string name;
-  for (std::size_t i = 0; i < file.size(); ++i) {
-    const char next = file[i] == '%' && i + 1 < file.size() ? file[i + 1] : '\0';
-    if (next == 'h') {
-      name += without_domain(host_name());
-    } else {
-      name.push_back(file[i]);
-    }
-    if (next == 'h' || next == '%') ++i;
+  while (!file.empty()) {
+    const bool host = file.starts_with("%h");
+    host ? name.append(without_domain(host_name())) : name.append(1, file.front());
+    file.remove_prefix(host || file.starts_with("%%") ? 2 : 1);
   }
   return name;
 }

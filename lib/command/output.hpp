@@ -60,7 +60,6 @@ class Destination {
 
  private:
   explicit Destination(std::function<Result<void>(std::string_view)> out) : out_(std::move(out)) {}
-
   explicit Destination(FileReplacement file) : file_(std::move(file)) {}
 
   std::function<Result<void>(std::string_view)> out_;

@@ -28,7 +28,6 @@ class Deadline {
 
   // Sets the exit status of a run that is killed or crashes, instead of `undecided`.
   void answer_if_lost(int status) { if_lost_.store(status); }
-
   [[nodiscard]] int if_lost() const { return if_lost_.load(); }
 
  private:
