@@ -38,25 +38,13 @@ std::string utc(std::chrono::sys_seconds time) {
 }
 
 std::optional<std::chrono::sys_seconds> parse_utc(std::string_view text) {
-  constexpr std::string_view kForm = "0000-00-00T00:00:00Z";
-  if (text.size() != kForm.size()) return std::nullopt;
-  for (std::size_t i = 0; i < kForm.size(); ++i) {
-    const bool is_digit = text[i] >= '0' && text[i] <= '9';
-    if (kForm[i] == '0' ? !is_digit : text[i] != kForm[i]) return std::nullopt;
-  }
-  const auto number = [&](std::size_t begin, std::size_t size) {
-    int value = 0;
-    for (const char digit : text.substr(begin, size)) value = value * 10 + (digit - '0');
-    return value;
-  };
-  const std::chrono::year_month_day day(std::chrono::year(number(0, 4)),
-                                        std::chrono::month(static_cast<unsigned>(number(5, 2))),
-                                        std::chrono::day(static_cast<unsigned>(number(8, 2))));
-  constexpr int kFirstYear = 1970;
-  const bool is_time = number(11, 2) < 24 && number(14, 2) < 60 && number(17, 2) <= 60;
-  if (!day.ok() || number(0, 4) < kFirstYear || !is_time) return std::nullopt;
-  return std::chrono::sys_days(day) + std::chrono::hours(number(11, 2)) +
-         std::chrono::minutes(number(14, 2)) + std::chrono::seconds(number(17, 2));
+  const std::string terminated(text);
+  std::tm parts{};
+  if (::strptime(terminated.c_str(), "%Y-%m-%dT%H:%M:%SZ", &parts) == nullptr) return std::nullopt;
+  const std::chrono::sys_seconds time(std::chrono::seconds(::timegm(&parts)));
+  // strptime() accepts other forms as well, such as days without a leading zero.
+  if (time.time_since_epoch().count() < 0 || utc(time) != text) return std::nullopt;
+  return time;
 }
 
 std::string utc_now() { return utc(wall_time()); }

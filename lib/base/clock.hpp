@@ -25,7 +25,6 @@ class TimeLimit {
   // NOLINTBEGIN(google-explicit-constructor): limits are written as plain times.
   template <class Rep, class Period>
   TimeLimit(std::chrono::duration<Rep, Period> allowed) : deadline_(started_ + allowed) {}
-
   TimeLimit(Clock::time_point deadline) : deadline_(deadline) {}
 
   // NOLINTEND(google-explicit-constructor)
@@ -38,7 +37,6 @@ class TimeLimit {
   }
 
   [[nodiscard]] Clock::time_point started() const { return started_; }
-
   [[nodiscard]] Clock::time_point deadline() const { return deadline_; }
 
   // "0.3 s": the time that was given, not the time that is left.

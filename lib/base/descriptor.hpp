@@ -18,7 +18,6 @@ class Descriptor {
   Descriptor() = default;
 
   explicit Descriptor(int number) : number_(number) {}
-
   Descriptor(Descriptor&& other) noexcept : number_(other.release()) {}
 
   Descriptor& operator=(Descriptor&& other) noexcept {
@@ -34,9 +33,7 @@ class Descriptor {
   }
 
   [[nodiscard]] bool is_open() const { return number_ >= 0; }
-
   [[nodiscard]] int get() const { return number_; }
-
   [[nodiscard]] int release() { return std::exchange(number_, -1); }
 
  private:

@@ -46,23 +46,14 @@ class Fact {
   }
 
   [[nodiscard]] bool known() const { return value_.has_value(); }
-
   [[nodiscard]] bool is_absent() const { return !value_ && absent_; }
-
   [[nodiscard]] bool is_unreadable() const { return !value_ && !absent_; }
-
   [[nodiscard]] const std::string& why() const { return why_; }
-
   explicit operator bool() const { return known(); }
-
   const T& operator*() const { return *value_; }
-
   T& operator*() { return *value_; }
-
   const T* operator->() const { return &*value_; }
-
   T* operator->() { return &*value_; }
-
   [[nodiscard]] T value_or(T fallback) const { return value_.value_or(std::move(fallback)); }
 
   bool operator==(const Fact&) const = default;

@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
@@ -28,7 +29,6 @@ unsigned less_umask(unsigned mode) {
 }
 
 bool is_trusted(::uid_t owner) { return owner == 0 || owner == ::geteuid(); }
-
 std::string shown(const fs::path& path) { return printable(path.string(), 200); }
 
 tl::unexpected<Error> belongs_to(const fs::path& path, ::uid_t owner) {
@@ -38,12 +38,28 @@ tl::unexpected<Error> belongs_to(const fs::path& path, ::uid_t owner) {
 
 }  // namespace
 
+Result<std::string> read_file(const Descriptor& file, std::string_view path, std::size_t most) {
+  struct stat status = {};
+  if (::fstat(file.get(), &status) != 0) return os_error("stat", path, errno);
+  if (!S_ISREG(status.st_mode) && !S_ISDIR(status.st_mode)) {  // read() reports a directory
+    return make_error(fmt::format("read {}: not a regular file", path));
+  }
+  std::string content;
+  constexpr std::size_t kPage = 4096;  // kernel files promise at most one
+  const auto size = std::min(static_cast<std::size_t>(status.st_size), most);
+  if (size > kPage) content.reserve(size + kPage);
+  if (const int code = read_all(file.get(), content, most); code != 0) {
+    return file_error("read", path, code);
+  }
+  if (content.size() <= most) return content;
+  return make_error(most % 1024 == 0 ? fmt::format("read {}: larger than {} KiB", path, most / 1024)
+                                     : fmt::format("read {}: larger than {} bytes", path, most));
+}
+
 Result<FileReplacement> FileReplacement::begin(const std::filesystem::path& file, unsigned mode) {
   FileReplacement made;
   made.name_ = file.string();
-
-  struct stat status {};
-
+  struct stat status = {};
   const bool exists = ::stat(made.name_.c_str(), &status) == 0;
   if (exists && S_ISDIR(status.st_mode)) return os_error("write", made.name_, EISDIR);
   if (exists && !S_ISREG(status.st_mode)) {

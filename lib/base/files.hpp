@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Files that muster writes: replaced atomically, and in places that other users cannot change.
+// Files that muster reads at once, and those that it writes: replaced atomically, and in places
+// that other users cannot change.
 #pragma once
 
+#include <cstddef>
 #include <filesystem>
 #include <string>
 #include <string_view>
@@ -10,6 +12,11 @@
 #include "lib/base/result.hpp"
 
 namespace muster {
+
+// Reads an open file to its end; an error for more than `most` bytes, and for a FIFO or device,
+// whose end may never come. Open it with O_NONBLOCK.
+[[nodiscard]] Result<std::string> read_file(const Descriptor& file, std::string_view path,
+                                            std::size_t most);
 
 // Writes to a temporary file in the same folder and renames it at the end. Until then, and on
 // failure, the existing file stays untouched. A pipe or device is written to directly. `mode`,

@@ -9,13 +9,9 @@
 #include "lib/base/text.hpp"
 
 namespace muster {
-namespace {
-
-constexpr std::size_t kLongest = 64;  // also the kernel's limit
-
-}  // namespace
 
 std::string host_name() {
+  constexpr std::size_t kLongest = 64;  // also the kernel's limit
   // NOLINTNEXTLINE(concurrency-mt-unsafe): the environment is changed before threads start
   const char* given = std::getenv("MUSTER_HOSTNAME");
   if (given != nullptr && *given != '\0') return printable(given, kLongest);

@@ -2,7 +2,6 @@
 #include "lib/base/json_read.hpp"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 #include <simdjson.h>
 
 #include <algorithm>
@@ -112,11 +111,8 @@ void JsonReader::read_whole(T& value) const {
 }
 
 void JsonReader::read(std::int64_t& value) const { read_whole(value); }
-
 void JsonReader::read(std::uint64_t& value) const { read_whole(value); }
-
 void JsonReader::read(int& value) const { read_whole(value); }
-
 void JsonReader::read(unsigned& value) const { read_whole(value); }
 
 void JsonReader::read(std::string& value) const {
@@ -134,14 +130,14 @@ void JsonReader::read(
   if (!json_.is_null()) refuse("expected null, true, false, a number or a string");
 }
 
-JsonReader::Reason JsonReader::read_reason(std::string& why) const {
-  if (!json_.is_object()) return Reason::none;
+std::optional<Error> JsonReader::read_reason() const {
   for (const auto key : {kAbsentKey, kUnreadableKey}) {
-    if (json_.at_key(key).error() != SUCCESS) continue;
-    member(key, why);
-    return key == kAbsentKey ? Reason::absent : Reason::unreadable;
+    if (!json_.is_object() || json_.at_key(key).error() != SUCCESS) continue;
+    Error reason{.missing = key == kAbsentKey};
+    member(key, reason.message);
+    return reason;
   }
-  return Reason::none;
+  return std::nullopt;
 }
 
 std::size_t JsonReader::read_word(std::span<const std::string_view> words) const {
@@ -149,8 +145,7 @@ std::size_t JsonReader::read_word(std::span<const std::string_view> words) const
   read(word);
   const auto found = std::ranges::find(words, word);
   if (found != words.end()) return static_cast<std::size_t>(found - words.begin());
-  refuse(fmt::format("expected {} or {}", fmt::join(words.first(words.size() - 1), ", "),
-                     words.back()));
+  refuse(fmt::format("expected {}", or_list(words)));
   return 0;
 }
 

@@ -52,17 +52,11 @@ class JsonReader {
 
   template <class T>
   void read(Fact<T>& fact) const {
-    std::string why;
-    switch (read_reason(why)) {
-      case Reason::absent:
-        fact = Fact<T>::absent(std::move(why));
-        return;
-      case Reason::unreadable:
-        fact = Fact<T>::unreadable(std::move(why));
-        return;
-      case Reason::none:
-        fact = T{};
-        return read(*fact);
+    if (const auto reason = read_reason()) {
+      fact = Fact<T>::failed(*reason);
+    } else {
+      fact = T{};
+      read(*fact);
     }
   }
 
@@ -98,8 +92,6 @@ class JsonReader {
   friend Result<void> read_json_text(std::string_view text,
                                      const std::function<void(const JsonReader&)>& read);
 
-  enum class Reason { none, absent, unreadable };
-
   // Type-erased: code shared by all types takes the address of a value and a function to read it.
   using Read = void (*)(const JsonReader&, void* value);
   using Place = void* (*)(void* map, std::string_view key);
@@ -121,7 +113,8 @@ class JsonReader {
   [[nodiscard]] std::string place() const;
   [[nodiscard]] bool is_null() const;
   [[nodiscard]] std::size_t size_of_array() const;
-  [[nodiscard]] Reason read_reason(std::string& why) const;
+  // The reason of a fact that is not known.
+  [[nodiscard]] std::optional<Error> read_reason() const;
   [[nodiscard]] std::size_t read_word(std::span<const std::string_view> words) const;
   template <class T>
   void read_whole(T& value) const;

@@ -36,11 +36,8 @@ class JsonWriter {
   void write(std::string_view value);
 
   void write(int value) { write(std::int64_t{value}); }
-
   void write(unsigned value) { write(std::uint64_t{value}); }
-
   void write(const std::string& value) { write(std::string_view(value)); }
-
   void write(std::monostate /*null*/) { text_ += "null"; }
 
   // Described structs, enumerations, and types with a function write_json(JsonWriter&, const T&).

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <span>
@@ -15,13 +16,12 @@ namespace muster {
 namespace {
 
 struct Unit {
-  std::string_view name;
+  std::string_view name;  // empty if it is only parsed
   double factor;
-  bool shown = true;  // used for rendering, not only for parsing
+  std::string_view others = {};  // names that are only parsed
 };
 
 constexpr double kKibi = 1024;
-constexpr double kWeek = 7 * kDay;
 
 // The units of each kind, ascending in factor.
 template <class Kind>
@@ -29,41 +29,24 @@ constexpr std::array<Unit, 0> kUnits{};
 
 template <>
 constexpr std::array kUnits<BytesKind>{Unit{"B", 1},
-                                       Unit{"kB", 1e3, false},
-                                       Unit{"KB", 1e3, false},
+                                       Unit{"", 1e3, "kB KB"},
                                        Unit{"KiB", kKibi},
-                                       Unit{"MB", 1e6, false},
+                                       Unit{"", 1e6, "MB"},
                                        Unit{"MiB", kKibi* kKibi},
-                                       Unit{"GB", 1e9, false},
+                                       Unit{"", 1e9, "GB"},
                                        Unit{"GiB", kKibi* kKibi* kKibi},
-                                       Unit{"TB", 1e12, false},
+                                       Unit{"", 1e12, "TB"},
                                        Unit{"TiB", kKibi* kKibi* kKibi* kKibi}};
 template <>
 constexpr std::array kUnits<PercentKind>{Unit{"%", 1}};
 template <>
 constexpr std::array kUnits<SecondsKind>{Unit{"us", 1e-6},
                                          Unit{"ms", 1e-3},
-                                         Unit{"s", 1},
-                                         Unit{"sec", 1, false},
-                                         Unit{"secs", 1, false},
-                                         Unit{"second", 1, false},
-                                         Unit{"seconds", 1, false},
-                                         Unit{"min", kMinute},
-                                         Unit{"m", kMinute, false},
-                                         Unit{"mins", kMinute, false},
-                                         Unit{"minute", kMinute, false},
-                                         Unit{"minutes", kMinute, false},
-                                         Unit{"h", kHour},
-                                         Unit{"hr", kHour, false},
-                                         Unit{"hrs", kHour, false},
-                                         Unit{"hour", kHour, false},
-                                         Unit{"hours", kHour, false},
-                                         Unit{"d", kDay},
-                                         Unit{"day", kDay, false},
-                                         Unit{"days", kDay, false},
-                                         Unit{"w", kWeek, false},
-                                         Unit{"week", kWeek, false},
-                                         Unit{"weeks", kWeek, false}};
+                                         Unit{"s", 1, "sec secs second seconds"},
+                                         Unit{"min", kMinute, "m mins minute minutes"},
+                                         Unit{"h", kHour, "hr hrs hour hours"},
+                                         Unit{"d", kDay, "day days"},
+                                         Unit{"", 7 * kDay, "w week weeks"}};
 template <>
 constexpr std::array kUnits<CelsiusKind>{Unit{"C", 1}};
 template <>
@@ -86,7 +69,7 @@ constexpr std::array kUnits<FlopsKind>{Unit{"GFLOPS", 1e9}, Unit{"TFLOPS", 1e12}
 std::string names_of(std::span<const Unit> units) {
   std::vector<std::string_view> names;
   for (const auto& unit : units) {
-    if (unit.shown) names.push_back(unit.name);
+    if (!unit.name.empty()) names.push_back(unit.name);
   }
   return fmt::format("{}", fmt::join(names, ", "));
 }
@@ -115,12 +98,14 @@ Result<Quantity<Kind>> parse_quantity(std::string_view text) {
   }
   std::string_view name = number_end == std::string_view::npos ? "" : text.substr(number_end);
   if (name.starts_with(' ')) name.remove_prefix(1);
-  for (const auto& unit : units) {
-    if (unit.name == name) return Quantity<Kind>{*number * unit.factor};
-  }
   if (name.empty()) {
     return make_error(
         fmt::format(R"("{}" has no unit; write one of {})", printable(text, 40), names_of(units)));
+  }
+  for (const auto& unit : units) {
+    const bool is_named =
+        unit.name == name || std::ranges::count(split(unit.others, ' '), name) > 0;
+    if (is_named) return Quantity<Kind>{*number * unit.factor};
   }
   return make_error(fmt::format(R"("{}" has the unknown unit "{}"; write one of {})",
                                 printable(text, 40), printable(name, 20), names_of(units)));
@@ -131,13 +116,11 @@ std::string to_string(Quantity<Kind> quantity) {
   const std::span<const Unit> units = kUnits<Kind>;
   const Unit* chosen = &units.front();
   for (const auto& unit : units) {
-    if (unit.shown && quantity.value >= unit.factor) chosen = &unit;
+    if (!unit.name.empty() && quantity.value >= unit.factor) chosen = &unit;
   }
-  if (quantity.value == 0) {  // in the base unit: "0 s", not "0 us"
-    for (const auto& unit : units) {
-      if (unit.shown && unit.factor == 1) chosen = &unit;
-    }
-  }
+  // In the base unit: "0 s", not "0 us".
+  const auto base = std::ranges::find(units, 1.0, &Unit::factor);
+  if (quantity.value == 0 && base != units.end()) chosen = &*base;
   const bool spaced = chosen->name != "%";
   return fmt::format("{}{}{}", shortest(quantity.value / chosen->factor), spaced ? " " : "",
                      chosen->name);

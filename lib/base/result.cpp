@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <cerrno>
 #include <system_error>
 
 namespace muster {
@@ -11,6 +12,12 @@ std::string errno_text(int code) { return std::generic_category().message(code);
 
 tl::unexpected<Error> os_error(std::string_view operation, std::string_view object, int code) {
   return make_error(fmt::format("{} {}: {}", operation, object, errno_text(code)));
+}
+
+tl::unexpected<Error> file_error(std::string_view operation, std::string_view path, int code) {
+  auto error = os_error(operation, path, code);
+  error.value().missing = code == ENOENT || code == ENOTDIR;
+  return error;
 }
 
 }  // namespace muster

@@ -35,6 +35,10 @@ using Result = tl::expected<T, Error>;
 [[nodiscard]] tl::unexpected<Error> os_error(std::string_view operation, std::string_view object,
                                              int code);
 
+// The same about a file, which is `missing` if its path does not exist.
+[[nodiscard]] tl::unexpected<Error> file_error(std::string_view operation, std::string_view path,
+                                               int code);
+
 // Assigns the value, if there is one, to `target`.
 template <class Target, class Value>
 [[nodiscard]] Result<void> put(Target& target, Result<Value> value) {

@@ -5,7 +5,6 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <linux/openat2.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -15,16 +14,11 @@
 #include <memory>
 #include <utility>
 
+#include "lib/base/files.hpp"
 #include "lib/base/text.hpp"
 
 namespace muster {
 namespace {
-
-tl::unexpected<Error> path_error(std::string_view operation, std::string_view path, int code) {
-  auto error = os_error(operation, path, code);
-  error.value().missing = code == ENOENT || code == ENOTDIR;
-  return error;
-}
 
 std::string relative(std::string_view path) {
   const auto first = path.find_first_not_of('/');
@@ -56,7 +50,7 @@ Result<std::string> name_of(int descriptor, std::string_view path) {
   if (length < 0 && errno == ENOENT) {
     return make_error(fmt::format("resolve {}: /proc is not mounted", path));
   }
-  if (length < 0) return path_error("resolve", path, errno);
+  if (length < 0) return file_error("resolve", path, errno);
   target.resize(static_cast<std::size_t>(length));
   return target;
 }
@@ -70,7 +64,7 @@ Root::Root(std::filesystem::path path, Descriptor directory, bool foreign)
 
 Result<Root> Root::below(const std::filesystem::path& path) {
   Descriptor directory(::open(path.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
-  if (!directory.is_open()) return path_error("open", path.string(), errno);
+  if (!directory.is_open()) return file_error("open", path.string(), errno);
   const Descriptor probe(open_in_root(directory.get(), ".", O_PATH | O_CLOEXEC));
   if (!probe.is_open()) {
     return make_error(
@@ -88,32 +82,14 @@ Result<Descriptor> Root::open(std::string_view path, int flags) const {
   const int directory = directory_.get();
   Descriptor opened(foreign_ ? open_in_root(directory, below, flags | O_CLOEXEC)
                              : ::openat(directory, below.c_str(), flags | O_CLOEXEC));
-  if (!opened.is_open()) return path_error("open", path, errno);
+  if (!opened.is_open()) return file_error("open", path, errno);
   return opened;
 }
 
 Result<std::string> Root::read(std::string_view path, std::size_t max_bytes) const {
-  // Opening a FIFO waits for its other end, and reading a device may never end. Users can name
-  // either in an NCCL setting.
+  // Opening a FIFO waits for its other end. Users can name one in an NCCL setting.
   TRY_ASSIGN(const auto file, open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY));
-
-  struct stat status {};
-
-  if (::fstat(file.get(), &status) != 0) return path_error("stat", path, errno);
-  if (!S_ISREG(status.st_mode) && !S_ISDIR(status.st_mode)) {  // read() reports a directory
-    return make_error(fmt::format("read {}: not a regular file", path));
-  }
-
-  std::string content;
-  constexpr std::size_t kPage = 4096;  // kernel files promise at most one
-  const auto size = std::min(static_cast<std::size_t>(status.st_size), max_bytes);
-  if (size > kPage) content.reserve(size + kPage);
-  const int code = read_all(file.get(), content, max_bytes);
-  if (code != 0) return path_error("read", path, code);
-  if (content.size() > max_bytes) {
-    return make_error(fmt::format("read {}: larger than {} bytes", path, max_bytes));
-  }
-  return content;
+  return read_file(file, path, max_bytes);
 }
 
 Result<std::string> Root::read_line(std::string_view path) const {
@@ -127,7 +103,7 @@ Result<std::string> Root::read_line(std::string_view path) const {
 Result<std::vector<std::string>> Root::list(std::string_view path, std::size_t most) const {
   TRY_ASSIGN(auto opened, open(path, O_RDONLY | O_DIRECTORY));
   const std::unique_ptr<DIR, int (*)(DIR*)> directory(::fdopendir(opened.get()), &::closedir);
-  if (!directory) return path_error("list", path, errno);
+  if (!directory) return file_error("list", path, errno);
   static_cast<void>(opened.release());  // closedir closes it
   std::vector<std::string> names;
   for (;;) {
@@ -141,7 +117,7 @@ Result<std::vector<std::string>> Root::list(std::string_view path, std::size_t m
     }
     names.emplace_back(name);
   }
-  if (errno != 0) return path_error("list", path, errno);
+  if (errno != 0) return file_error("list", path, errno);
   std::ranges::sort(names);
   return names;
 }
@@ -152,7 +128,7 @@ Result<std::string> Root::read_link(std::string_view path) const {
   const auto length = ::readlinkat(link.get(), "", target.data(), target.size());
   if (length < 0) {
     // An empty path names the descriptor itself, which fails with ENOENT if it is not a link.
-    return path_error("read link", path, errno == ENOENT ? EINVAL : errno);
+    return file_error("read link", path, errno == ENOENT ? EINVAL : errno);
   }
   target.resize(static_cast<std::size_t>(length));
   return target;

@@ -139,9 +139,7 @@ std::vector<std::string_view> split(std::string_view text, char separator) {
 
 std::vector<std::string_view> split_words(std::string_view text) {
   std::vector<std::string_view> words;
-  for (auto first = text.find_first_not_of(kBlanks); first != std::string_view::npos;
-       first = text.find_first_not_of(kBlanks)) {
-    text.remove_prefix(first);
+  for (text = trim(text); !text.empty(); text = trim(text)) {
     const auto end = std::min(text.find_first_of(kBlanks), text.size());
     words.push_back(text.substr(0, end));
     text.remove_prefix(end);
@@ -158,13 +156,8 @@ std::string lower_case(std::string_view text) {
 }
 
 std::vector<std::string_view> split_lines(std::string_view text) {
-  std::vector<std::string_view> lines;
-  while (!text.empty()) {
-    const auto end = text.find('\n');
-    lines.push_back(text.substr(0, end));
-    if (end == std::string_view::npos) break;
-    text.remove_prefix(end + 1);
-  }
+  auto lines = split(text, '\n');
+  if (lines.back().empty()) lines.pop_back();
   return lines;
 }
 
@@ -273,6 +266,15 @@ std::string printable(std::string_view text, std::size_t max_length) {
     }
   }
   return shown;
+}
+
+std::string or_list(std::span<const std::string_view> words) {
+  std::string text;
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    const std::string_view join = i == 0 ? "" : i + 1 == words.size() ? " or " : ", ";
+    text.append(join).append(words[i].empty() ? "\"\"" : words[i]);
+  }
+  return text;
 }
 
 std::string counted(std::uint64_t count, std::string_view noun) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -43,6 +44,9 @@ namespace muster {
 // Makes one printable line: control characters, line breaks and invalid UTF-8 become \xNN. Longer
 // text is cut with "…" at a character boundary.
 [[nodiscard]] std::string printable(std::string_view text, std::size_t max_length = 400);
+
+// "a, b or c"; an empty word is quoted.
+[[nodiscard]] std::string or_list(std::span<const std::string_view> words);
 
 // "1 node", "2 nodes".
 [[nodiscard]] std::string counted(std::uint64_t count, std::string_view noun);

@@ -3,15 +3,13 @@
 
 #include <fcntl.h>
 #include <fmt/ranges.h>
-#include <sys/stat.h>
-#include <unistd.h>
 #include <yaml-cpp/yaml.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <map>
 
-#include "lib/base/descriptor.hpp"
+#include "lib/base/files.hpp"
 #include "lib/base/result.hpp"
 #include "lib/base/text.hpp"
 
@@ -103,15 +101,6 @@ int line_of_invalid_text(std::string_view text) {
   return 0;
 }
 
-Result<std::string> read_text(int descriptor, std::string_view path) {
-  std::string text;
-  if (const int code = read_all(descriptor, text, kMaxFile); code != 0) {
-    return os_error("read", path, code);
-  }
-  if (text.size() > kMaxFile) return make_error(fmt::format("read {}: larger than 256 KiB", path));
-  return text;
-}
-
 }  // namespace
 
 const Yaml* Yaml::find(std::string_view key) const {
@@ -150,20 +139,8 @@ Result<Yaml> parse_yaml(std::string_view text, std::string_view file) {
 Result<std::string> read_yaml_text(const std::filesystem::path& path) {
   // O_NONBLOCK: opening a pipe must not block.
   const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
-  if (!file.is_open()) {
-    const int code = errno;
-    auto error = os_error("read", path.native(), code);
-    error.value().missing = code == ENOENT || code == ENOTDIR;
-    return error;
-  }
-
-  struct stat status {};
-
-  if (fstat(file.get(), &status) != 0) return os_error("read", path.native(), errno);
-  if (!S_ISREG(status.st_mode)) {
-    return make_error(fmt::format("read {}: not a regular file", path.string()));
-  }
-  return read_text(file.get(), path.string());
+  if (!file.is_open()) return file_error("read", path.native(), errno);
+  return read_file(file, path.native(), kMaxFile);
 }
 
 }  // namespace muster

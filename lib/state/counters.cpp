@@ -29,17 +29,9 @@ void add_port(Counters& counters, const std::string& hca, const IbPort& port) {
 
 void add_device(Counters& counters, const PciDevice& device) {
   if (!device.aer) return;
-  const std::string prefix = fmt::format("pci.{}", device.address);
-  counters.emplace(fmt::format("{}.fatal", prefix), device.aer->fatal);
-  counters.emplace(fmt::format("{}.non_fatal", prefix), device.aer->non_fatal);
-  counters.emplace(fmt::format("{}.correctable", prefix), device.aer->correctable);
-}
-
-void add_memory(Counters& counters, const std::vector<EdacController>& controllers) {
-  for (const auto& controller : controllers) {
-    if (!controller.corrected) continue;
-    counters.emplace(fmt::format("edac.{}.corrected", controller.name), *controller.corrected);
-  }
+  counters.emplace(fmt::format("pci.{}.fatal", device.address), device.aer->fatal);
+  counters.emplace(fmt::format("pci.{}.non_fatal", device.address), device.aer->non_fatal);
+  counters.emplace(fmt::format("pci.{}.correctable", device.address), device.aer->correctable);
 }
 
 void add_gpu(Counters& counters, const Gpu& gpu) {
@@ -81,10 +73,14 @@ std::map<std::string, std::uint64_t> counters_of(const Snapshot& snapshot) {
   }
   for (const auto& gpu : snapshot.nvml->gpus) add_gpu(counters, gpu);
   for (const auto& gpu : snapshot.pci->amd_gpus) {
-    if (gpu.replays)
-      counters.emplace(fmt::format("gpu.{}.pcie_replays", gpu.address), *gpu.replays);
+    if (!gpu.replays) continue;
+    counters.emplace(fmt::format("gpu.{}.pcie_replays", gpu.address), *gpu.replays);
   }
-  if (snapshot.kernel->edac) add_memory(counters, *snapshot.kernel->edac);
+  if (!snapshot.kernel->edac) return counters;
+  for (const auto& controller : *snapshot.kernel->edac) {
+    if (!controller.corrected) continue;
+    counters.emplace(fmt::format("edac.{}.corrected", controller.name), *controller.corrected);
+  }
   return counters;
 }
 

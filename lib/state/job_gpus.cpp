@@ -14,9 +14,9 @@
 namespace muster {
 namespace {
 
-constexpr std::string_view kJob = "SLURM_JOB_ID";
-constexpr std::string_view kBySlurm = "SLURM_JOB_GPUS";
-constexpr std::string_view kByCuda = "CUDA_VISIBLE_DEVICES";
+constexpr const char* kJob = "SLURM_JOB_ID";
+constexpr const char* kBySlurm = "SLURM_JOB_GPUS";
+constexpr const char* kByCuda = "CUDA_VISIBLE_DEVICES";
 
 // A parsed list of GPUs.
 struct GpuList {
@@ -74,19 +74,6 @@ bool may_be_partitioned(const Gpu& gpu) {
   return gpu.modes.mig ? *gpu.modes.mig : gpu.modes.mig.is_unreadable();
 }
 
-// Whether plain numbers may be instances instead of GPUs.
-bool counts_instances(const std::vector<Gpu>& gpus) {
-  return std::ranges::any_of(gpus, may_be_partitioned);
-}
-
-// Whether the list has all GPUs, by index and by minor number.
-bool names_all(const GpuList& named, const std::vector<Gpu>& gpus) {
-  return std::ranges::all_of(gpus, [&](const Gpu& gpu) {
-    return named.numbers.contains(gpu.index) &&
-           named.numbers.contains(gpu.minor.value_or(gpu.index));
-  });
-}
-
 // Slurm counts device files or GPUs by PCI address, as configured: only certain if both agree.
 Held by_slurms_number(const GpuList& named, const Gpu& gpu) {
   const bool by_address = named.numbers.contains(gpu.index);
@@ -105,11 +92,6 @@ Held held_by(const GpuList& named, const Gpu& gpu) {
   return anonymous || instance || named.unclear ? Held::perhaps : Held::no;
 }
 
-Held judge_gpu(const GpuList& named, const Gpu& gpu, bool certain) {
-  const bool uncertain = !certain && !named.numbers.empty();
-  return uncertain && !names(named.uuids, gpu) ? Held::perhaps : held_by(named, gpu);
-}
-
 void hold_all(JobGpus& result, const std::vector<Gpu>& gpus, Held held) {
   for (const auto& gpu : gpus) result.held[gpu.index] = held;
 }
@@ -124,28 +106,33 @@ JobGpus find_job_gpus(const Snapshot& snapshot) {
     return result;
   }
   const auto& variables = snapshot.environment->job;
-  const auto job = variables.find(std::string(kJob));
+  const auto job = variables.find(kJob);
   if (job == variables.end() || job->second.empty()) {
     hold_all(result, gpus, Held::yes);
     return result;
   }
   result.job = job->second;
-  const bool by_slurm = variables.contains(std::string(kBySlurm));
-  const auto list = variables.find(std::string(by_slurm ? kBySlurm : kByCuda));
+  const bool by_slurm = variables.contains(kBySlurm);
+  const auto list = variables.find(by_slurm ? kBySlurm : kByCuda);
   if (list == variables.end()) {
     result.doubt = fmt::format("neither {} nor {} is set", kBySlurm, kByCuda);
     return result;
   }
   result.doubt = fmt::format("{} is {}", list->first, list->second);
   const GpuList named = read_list(list->second);
-  const bool of_gpus = !counts_instances(gpus);
-  if (of_gpus && names_all(named, gpus)) {
+  // Numbers may be those of instances instead.
+  const bool of_gpus = std::ranges::none_of(gpus, may_be_partitioned);
+  const auto is_listed = [&](const Gpu& gpu) { return by_slurms_number(named, gpu) == Held::yes; };
+  if (of_gpus && std::ranges::all_of(gpus, is_listed)) {
     hold_all(result, gpus, Held::yes);
     return result;
   }
   // In a cgroup CUDA's numbers begin with the job's first GPU.
-  const bool certain = of_gpus && by_slurm;
-  for (const auto& gpu : gpus) result.held[gpu.index] = judge_gpu(named, gpu, certain);
+  const bool certain = named.numbers.empty() || (of_gpus && by_slurm);
+  for (const auto& gpu : gpus) {
+    const bool is_known = certain || names(named.uuids, gpu);
+    result.held[gpu.index] = is_known ? held_by(named, gpu) : Held::perhaps;
+  }
   return result;
 }
 

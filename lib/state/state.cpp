@@ -51,28 +51,13 @@ Result<Descriptor> lock_state(const fs::path& file) {
 Result<std::string> read_private(const fs::path& file) {
   const std::string name = file.string();
   const Descriptor held(::open(name.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
-  if (held.get() < 0) {
-    const int code = errno;
-    auto error = os_error("open", name, code);
-    error.value().missing = code == ENOENT;
-    return error;
-  }
-
-  struct stat status {};
-
-  if (::fstat(held.get(), &status) != 0 || !S_ISREG(status.st_mode)) {
-    return make_error(fmt::format("{} is not a regular file", name));
-  }
+  if (!held.is_open()) return file_error("open", name, errno);
+  struct stat status = {};
+  if (::fstat(held.get(), &status) != 0) return os_error("stat", name, errno);
   if (status.st_uid != ::geteuid() || (status.st_mode & (S_IWGRP | S_IWOTH)) != 0) {
     return make_error(fmt::format("{} belongs to another user, or others can write to it", name));
   }
-  if (static_cast<std::size_t>(status.st_size) > kLargestState) {
-    return make_error(fmt::format("{} is larger than {} bytes", name, kLargestState));
-  }
-  std::string content;
-  const int code = read_all(held.get(), content, kLargestState);
-  if (code != 0) return os_error("read", name, code);
-  return content;
+  return read_file(held, name, kLargestState);
 }
 
 Earlier move_away(const fs::path& file, std::string_view why) {

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <cstdlib>
 #include <fstream>
+#include <iterator>
 #include <string>
 
 namespace muster {
@@ -59,5 +60,10 @@ void TempDir::link(std::string_view relative, std::string_view target) const {
 }
 
 void TempDir::remove(std::string_view relative) const { fs::remove_all(path_ / relative); }
+
+std::string TempDir::read(std::string_view relative) const {
+  std::ifstream file(path_ / relative, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
 
 }  // namespace muster

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <filesystem>
+#include <string>
 #include <string_view>
 
 namespace muster {
@@ -22,6 +23,8 @@ class TempDir {
   void write(std::string_view relative, std::string_view content) const;
   void link(std::string_view relative, std::string_view target) const;
   void remove(std::string_view relative) const;
+  // The content of a file; empty if there is none.
+  [[nodiscard]] std::string read(std::string_view relative) const;
 
  private:
   std::filesystem::path path_;

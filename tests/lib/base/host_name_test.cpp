@@ -14,9 +14,7 @@ class HostNameTest : public ::testing::Test {
  protected:
   // NOLINTBEGIN(concurrency-mt-unsafe): one thread
   void SetUp() override { ::unsetenv("MUSTER_HOSTNAME"); }
-
   void TearDown() override { ::unsetenv("MUSTER_HOSTNAME"); }
-
   static void give(const char* name) { ::setenv("MUSTER_HOSTNAME", name, 1); }
 
   // NOLINTEND(concurrency-mt-unsafe)

@@ -3,6 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <optional>
+#include <vector>
+
 namespace muster {
 namespace {
 
@@ -30,49 +33,41 @@ TEST(CountersTest, HaveErrorCountersWithoutTraffic) {
                                                   {"pci.0001:00:00.0.correctable", 3}}));
 }
 
-Earlier seen(std::vector<CounterChange> changes) {
-  return {.counters = {{"k", std::move(changes)}}};
+std::optional<Delta> delta(std::vector<CounterChange> changes, CounterChange now, double window_s,
+                           double from_s = 0) {
+  return delta_of({.counters = {{"k", std::move(changes)}}}, "k", now, window_s, from_s);
 }
 
-TEST(DeltaTest, IsEmptyAtTheFirstObservation) {
+TEST(DeltaTest, IsEmptyAtTheFirstObservationAndAfterTheCounterWasCleared) {
   EXPECT_FALSE(delta_of({}, "k", {.uptime_s = 10, .value = 5}, kHour));
+  EXPECT_FALSE(delta({{0, 100}}, {.uptime_s = kHour, .value = 3}, kHour));
 }
 
 TEST(DeltaTest, CountsSinceTheOldestKnownValueInTheWindow) {
-  const auto delta =
-      delta_of(seen({{0, 5}}), "k", {.uptime_s = 2 * kHour, .value = 25}, 24 * kHour);
-  ASSERT_TRUE(delta);
-  EXPECT_EQ(delta->increments, 20U);
-  EXPECT_EQ(delta->per_hour(), 10);
-}
+  struct Case {
+    std::vector<CounterChange> changes;
+    CounterChange now;
+    double window_s;
+    double from_s;
+    std::uint64_t increments;
+    double seconds;
+  };
 
-TEST(DeltaTest, IgnoresChangesBeforeTheWindow) {
-  const auto delta = delta_of(seen({{0, 0}, {kHour, 100}}), "k",
-                              {.uptime_s = 10 * kHour, .value = 103}, 3 * kHour);
-  ASSERT_TRUE(delta);
-  EXPECT_EQ(delta->increments, 3U);
-  EXPECT_EQ(delta->seconds, 3 * kHour);
-}
-
-TEST(DeltaTest, IgnoresChangesBeforeTheUptime) {
-  const auto delta = delta_of(seen({{60, 1}, {900, 4}}), "k", {.uptime_s = 2 * kHour, .value = 4},
-                              24 * kHour, 1800);
-  ASSERT_TRUE(delta);
-  EXPECT_EQ(delta->increments, 0U);
-}
-
-TEST(DeltaTest, IsEmptyAfterTheCounterWasCleared) {
-  EXPECT_FALSE(delta_of(seen({{0, 100}}), "k", {.uptime_s = kHour, .value = 3}, kHour));
-  const auto delta =
-      delta_of(seen({{0, 100}, {kHour, 2}}), "k", {.uptime_s = 2 * kHour, .value = 5}, 24 * kHour);
-  ASSERT_TRUE(delta);
-  EXPECT_EQ(delta->increments, 3U);
-}
-
-TEST(DeltaTest, NeverExtrapolatesARate) {
-  const auto delta = delta_of(seen({{100, 0}}), "k", {.uptime_s = 110, .value = 1}, kHour);
-  ASSERT_TRUE(delta);
-  EXPECT_EQ(delta->per_hour(), 1);
+  for (const auto& each : {
+           Case{{{0, 5}}, {2 * kHour, 25}, 24 * kHour, 0, 20, 2 * kHour},
+           Case{{{0, 0}, {kHour, 100}}, {10 * kHour, 103}, 3 * kHour, 0, 3, 3 * kHour},
+           // Since an uptime, and since the counter was cleared.
+           Case{{{60, 1}, {900, 4}}, {2 * kHour, 4}, 24 * kHour, 1800, 0, 5400},
+           Case{{{0, 100}, {kHour, 2}}, {2 * kHour, 5}, 24 * kHour, 0, 3, kHour},
+           // A rate is not extrapolated to an hour.
+           Case{{{100, 0}}, {110, 1}, kHour, 0, 1, kHour},
+       }) {
+    const auto found = delta(each.changes, each.now, each.window_s, each.from_s);
+    ASSERT_TRUE(found) << each.now.value;
+    EXPECT_EQ(found->increments, each.increments);
+    EXPECT_EQ(found->seconds, each.seconds);
+  }
+  EXPECT_EQ(delta({{0, 5}}, {.uptime_s = 2 * kHour, .value = 25}, kHour * 24)->per_hour(), 10);
 }
 
 }  // namespace
