@@ -60,8 +60,7 @@ class CandidateReader {
         file.of_site ? read_own(file) : read_sections(file, {"extends", "aliases", "recognise"});
     if (!document && file.of_site) return tl::unexpected(document.error());
     // An invalid shipped file is an error only for its own profile.
-    if (!document) document = Yaml{};
-    return &documents_.emplace(file.path, std::move(*document)).first->second;
+    return &documents_.emplace(file.path, document ? *std::move(document) : Yaml{}).first->second;
   }
 
   // The site's aliases override shipped ones.
@@ -100,32 +99,21 @@ class CandidateReader {
     return remarks;
   }
 
-  [[nodiscard]] Result<Recognise> merged(const ProfileFile& file) {
-    std::vector<std::pair<ProfileFile, const Yaml*>> chain;
-    std::optional<ProfileFile> next = file;
-    while (next && chain.size() < kMaxExtends) {
-      TRY_ASSIGN(const auto document, sections_of(*next));
-      chain.emplace_back(*next, document);
-      TRY_ASSIGN(next, parent_of(chain.back()));
+  // The block of the profile, laid over those that it inherits.
+  [[nodiscard]] Result<Recognise> merged(ProfileFile file) {
+    std::vector<std::pair<std::string, const Yaml*>> blocks;  // by file, as shown in errors
+    for (int level = 0; level < kMaxExtends; ++level) {
+      TRY_ASSIGN(const auto document, sections_of(file));
+      if (const Yaml* block = document->find("recognise")) blocks.emplace_back(file.shown, block);
+      TRY_ASSIGN(const auto parent, extends_of(*document, file));
+      if (parent.empty()) break;
+      TRY_ASSIGN(file, find_profile(sources_, index_, parent, &file));
     }
     Profile scratch;
     Layers layers(scratch);
-    std::ranges::reverse(chain);
-    for (const auto& [each, document] : chain) {
-      const Yaml* block = document->find("recognise");
-      if (block == nullptr) continue;
-      TRY(layers.add_recognise(*block, each.shown));
-    }
+    std::ranges::reverse(blocks);
+    for (const auto& [shown, block] : blocks) TRY(layers.add_recognise(*block, shown));
     return scratch.recognise;
-  }
-
-  [[nodiscard]] Result<std::optional<ProfileFile>> parent_of(
-      const std::pair<ProfileFile, const Yaml*>& child) {
-    const auto& [file, document] = child;
-    TRY_ASSIGN(const auto name, extends_of(*document, file));
-    if (name.empty()) return std::optional<ProfileFile>();
-    TRY_ASSIGN(auto found, find_profile(sources_, index_, name, &file));
-    return std::optional(std::move(found));
   }
 
   const ProfileSources& sources_;
@@ -136,40 +124,26 @@ class CandidateReader {
 // MUSTER_DATA_DIR; empty if it is not set.
 std::filesystem::path named_folder(const std::map<std::string, std::string>& variables) {
   const auto named = variables.find("MUSTER_DATA_DIR");
-  if (named == variables.end()) return {};
-  return named->second;
+  return named == variables.end() ? "" : named->second;
 }
 
-const PciDevice* on_bus(const Snapshot& snapshot, const Hca& hca) {
-  return hca.address ? device_at(snapshot, *hca.address) : nullptr;
-}
-
-bool is_ethernet_on_bus(const Snapshot& snapshot, const Hca& hca) {
-  const PciDevice* device = on_bus(snapshot, hca);
-  return device != nullptr && device->kind == PciKind::ethernet;
-}
-
-// A host's virtual functions for its guests do not count as HCAs.
-bool is_for_guests(const Snapshot& snapshot, const Hca& hca) {
-  const PciDevice* device = on_bus(snapshot, hca);
-  return device != nullptr && device->virtual_function;
-}
-
-// An RDMA device without a link layer may be InfiniBand, unless its PCI class is Ethernet.
+// An RDMA device without a link layer may be InfiniBand, unless its PCI class is Ethernet. A host's
+// virtual functions for its guests do not count.
 bool may_be_infiniband(const Snapshot& snapshot, const Hca& hca) {
-  if (!hca.ports || hca.ports->empty()) return !is_ethernet_on_bus(snapshot, hca);
+  const PciDevice* device = hca.address ? device_at(snapshot, *hca.address) : nullptr;
+  if (device != nullptr && device->virtual_function) return false;
+  const bool ethernet = device != nullptr && device->kind == PciKind::ethernet;
+  if (!hca.ports || hca.ports->empty()) return !ethernet;
   return std::ranges::any_of(*hca.ports, [&](const IbPort& port) {
-    if (port.link_layer.empty()) return !is_ethernet_on_bus(snapshot, hca);
-    return port.link_layer == "InfiniBand";
+    return port.link_layer.empty() ? !ethernet : port.link_layer == "InfiniBand";
   });
 }
 
 // Also counts HCAs without a driver, which only the bus lists. Unknown if either could not be
 // observed and the other has none.
 std::optional<int> count_hcas(const Snapshot& snapshot) {
-  const auto offered = std::ranges::count_if(snapshot.infiniband->hcas, [&](const Hca& hca) {
-    return may_be_infiniband(snapshot, hca) && !is_for_guests(snapshot, hca);
-  });
+  const auto offered = std::ranges::count_if(
+      snapshot.infiniband->hcas, [&](const Hca& hca) { return may_be_infiniband(snapshot, hca); });
   const auto listed = std::ssize(devices_of(snapshot, PciKind::hca));
   const auto most = static_cast<int>(std::max(offered, listed));
   const auto rdma = snapshot.infiniband.status;

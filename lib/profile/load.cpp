@@ -23,6 +23,16 @@ constexpr std::string_view kSuffix = ".yaml";
 constexpr std::string_view kFolder = "profiles";  // of the profiles that are carried
 constexpr std::string_view kSiteSchema = "muster.site/1";
 
+ProfileFile file_of(fs::path path, std::string shown, bool of_site = false,
+                    const ShippedFile* carried = nullptr) {
+  std::string stem = path.stem().string();
+  return {std::move(path), std::move(shown), std::move(stem), of_site, carried};
+}
+
+ProfileFile carried_file(const ShippedFile& file) {
+  return file_of(file.name, std::string(file.name), false, &file);
+}
+
 std::string shown_name(const fs::path& folder, const fs::path& file) {
   const fs::path plain = (folder / "").lexically_normal().parent_path();
   return (plain.filename() / file.filename()).string();
@@ -35,23 +45,13 @@ Result<void> list_folder(const fs::path& folder, bool of_site, ProfileIndex& fou
   if (error == std::errc::no_such_file_or_directory && of_site) return {};
   for (; !error && entry != fs::directory_iterator(); entry.increment(error)) {
     const fs::path& path = entry->path();
-    const std::string stem = path.stem().string();
-    const bool hidden = stem.starts_with('.');  // an editor's temporary file
-    if (path.extension() != kSuffix || hidden || stem == kDefaults) continue;
-    const std::string shown = of_site ? path.string() : shown_name(folder, path);
-    found.try_emplace(stem, ProfileFile{path, shown, stem, of_site});
+    auto file = file_of(path, of_site ? path.string() : shown_name(folder, path), of_site);
+    const bool hidden = file.stem.starts_with('.');  // an editor's temporary file
+    if (path.extension() != kSuffix || hidden || file.stem == kDefaults) continue;
+    found.try_emplace(file.stem, file);
   }
   if (error) return make_error(fmt::format("list {}: {}", folder.string(), error.message()));
   return {};
-}
-
-ProfileFile carried_file(const ShippedFile& file) {
-  fs::path path(file.name);
-  std::string stem = path.stem().string();
-  return {.path = std::move(path),
-          .shown = std::string(file.name),
-          .stem = std::move(stem),
-          .carried = &file};
 }
 
 // The file that the program carries under that name, or null.
@@ -88,6 +88,16 @@ Result<void> list_shipped(const ProfileSources& sources, ProfileIndex& found) {
   return {};
 }
 
+// An invalid file has none here, and is reported when its profile is loaded.
+std::vector<std::string> aliases_of(const ProfileFile& file) {
+  std::vector<std::string> aliases;
+  const auto document = read_sections(file, {"aliases"});
+  const Yaml* block = document ? document->find("aliases") : nullptr;
+  if (block == nullptr) return aliases;
+  for (const auto& alias : block->items) aliases.push_back(alias.text);
+  return aliases;
+}
+
 Result<ProfileFile> find_alias(const ProfileIndex& files, std::string_view name) {
   std::vector<std::string> known;
   const auto plain = plain_profile_name(name);
@@ -95,14 +105,10 @@ Result<ProfileFile> find_alias(const ProfileIndex& files, std::string_view name)
     if (plain_profile_name(stem) == plain && stem != name) return file;
   }
   for (const auto& [stem, file] : files) {
-    const auto document = read_sections(file, {"aliases"});
     known.push_back(stem);
-    // An invalid file is reported when its profile is loaded.
-    const Yaml* aliases = document ? document->find("aliases") : nullptr;
-    if (aliases == nullptr) continue;
-    for (const auto& alias : aliases->items) {
-      if (alias.text == name || plain_profile_name(alias.text) == plain) return file;
-      known.push_back(alias.text);
+    for (const auto& alias : aliases_of(file)) {
+      if (plain_profile_name(alias) == plain) return file;
+      known.push_back(alias);
     }
   }
   const std::string near = nearest(plain, known);
@@ -117,9 +123,7 @@ ProfileFile file_at(const ProfileFile* from, std::string_view path) {
   if (from != nullptr && from->carried != nullptr) {
     if (const auto* carried = carried_at(full)) return carried_file(*carried);
   }
-  std::string shown = full.string();
-  std::string stem = full.stem().string();
-  return {.path = std::move(full), .shown = std::move(shown), .stem = std::move(stem)};
+  return file_of(full, full.string());
 }
 
 // Returns the text at `key`; empty if the document has none.
@@ -198,29 +202,19 @@ Result<std::vector<Document>> read_chain(const ProfileSources& sources, std::str
 ProfileFile defaults_file(const ProfileSources& sources) {
   const std::string name = fmt::format("{}{}", kDefaults, kSuffix);
   if (sources.shipped.empty()) return carried_file(*carried_at(fs::path(kFolder) / name));
-  fs::path path = sources.shipped / name;
-  std::string shown = shown_name(sources.shipped, path);
-  return {.path = std::move(path), .shown = std::move(shown), .stem = std::string(kDefaults)};
-}
-
-// Returns the file that defaults.yaml extends, if any.
-Result<std::optional<ProfileFile>> parent_of_defaults(const ProfileFile& defaults,
-                                                      const Yaml& document) {
-  TRY_ASSIGN(const auto name, extends_of(document, defaults));
-  if (name.empty()) return std::nullopt;
-  ProfileFile file = file_at(&defaults, name);
-  file.shown = file.path.filename().string();
-  return file;
+  return file_of(sources.shipped / name, shown_name(sources.shipped, name));
 }
 
 Result<void> add_files(const ProfileSources& sources, const std::vector<Document>& chain,
                        Layers& layers) {
   const ProfileFile defaults = defaults_file(sources);
   TRY_ASSIGN(const auto document, read_profile(defaults));
-  TRY_ASSIGN(const auto parent, parent_of_defaults(defaults, document));
-  if (parent) {
-    TRY_ASSIGN(const auto below, read_profile(*parent));
-    TRY(layers.add_file(below, parent->shown, true));
+  TRY_ASSIGN(const auto parent, extends_of(document, defaults));
+  if (!parent.empty()) {
+    ProfileFile file = file_at(&defaults, parent);
+    file.shown = file.path.filename().string();
+    TRY_ASSIGN(const auto below, read_profile(file));
+    TRY(layers.add_file(below, file.shown, true));
   }
   TRY(layers.add_file(document, defaults.shown, true));
   for (auto each = chain.rbegin(); each != chain.rend(); ++each) {
@@ -241,9 +235,7 @@ bool needs_source(std::string_view path) {
 
 std::string plain_profile_name(std::string_view name) {
   constexpr std::string_view kPrefix = "standard_";
-  std::string plain(name);
-  std::ranges::transform(plain, plain.begin(),
-                         [](char c) { return c >= 'A' && c <= 'Z' ? c + ('a' - 'A') : c; });
+  const std::string plain = lower_case(name);
   return plain.starts_with(kPrefix) ? plain.substr(kPrefix.size()) : plain;
 }
 
@@ -312,10 +304,8 @@ Result<SiteFile> read_site(const ProfileSources& sources) {
   const fs::path path = sources.site / "muster.yaml";
   site.shown = path.string();
   const auto text = read_yaml_text(path);
-  if (!text) {
-    if (text.error().missing) return site;
-    return tl::unexpected(text.error());
-  }
+  if (!text && text.error().missing) return site;
+  if (!text) return tl::unexpected(text.error());
   TRY_ASSIGN(const auto document, parse_yaml(*text, site.shown));
   if (document.kind == Yaml::Kind::null) return site;
   if (document.kind != Yaml::Kind::mapping) {
@@ -324,10 +314,14 @@ Result<SiteFile> read_site(const ProfileSources& sources) {
   TRY(check_site_keys(document, site.shown));
   TRY(check_schema(document, kSiteSchema, site.shown));
   TRY_ASSIGN(site.profile, text_at(document, "profile", site.shown));
-  if (const Yaml* named = document.find("profile")) site.profile_line = named->line;
-  if (const Yaml* overrides = document.find("overrides")) site.overrides = *overrides;
-  if (const Yaml* slurm = document.find("slurm")) site.slurm = *slurm;
-  if (const Yaml* repair = document.find("repair")) site.repair = *repair;
+  const auto block = [&](std::string_view key) {
+    const Yaml* found = document.find(key);
+    return found == nullptr ? Yaml{} : *found;
+  };
+  site.profile_line = block("profile").line;
+  site.overrides = block("overrides");
+  site.slurm = block("slurm");
+  site.repair = block("repair");
   return site;
 }
 
@@ -363,10 +357,7 @@ Result<std::vector<std::string>> profile_names(const ProfileSources& sources) {
   TRY_ASSIGN(const auto files, list_profiles(sources));
   for (const auto& [stem, file] : files) {
     names.push_back(stem);
-    const auto document = read_sections(file, {"aliases"});
-    const Yaml* aliases = document ? document->find("aliases") : nullptr;
-    if (aliases == nullptr) continue;
-    for (const auto& alias : aliases->items) names.push_back(alias.text);
+    std::ranges::move(aliases_of(file), std::back_inserter(names));
   }
   std::ranges::sort(names);
   return names;

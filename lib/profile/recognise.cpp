@@ -49,7 +49,9 @@ std::optional<GpuIds> compute_gpus(const Hardware& hardware) {
 struct Node {
   const Hardware& hardware;
   std::optional<GpuIds> gpus;
-  bool is_of_unknown_size = false;  // no profile has its cloud's name
+  bool is_of_unknown_size;  // no profile has its cloud's name
+
+  [[nodiscard]] bool has_no_gpus() const { return gpus && gpus->empty(); }
 
   [[nodiscard]] std::optional<int> gpu_count() const {
     if (!gpus) return std::nullopt;
@@ -185,27 +187,6 @@ std::vector<std::string> describe(const Node& node) {
   return evidence;
 }
 
-struct Sorted {
-  Chosen fitting;
-  Chosen possible;      // the deciding facts are unknown
-  Chosen without_hcas;  // match, except that the node has no InfiniBand HCAs
-};
-
-Sorted sort_out(const Node& node, const std::vector<Candidate>& candidates) {
-  Sorted sorted;
-  for (const auto& each : candidates) {
-    const Fit machine = worse(node.is_of_vendor(each.wants), node.has_its_gpus(each.wants));
-    const Fit infiniband = node.agrees_on_infiniband(each.wants);
-    const Fit all = worse(machine, infiniband);
-    if (all == Fit::yes) sorted.fitting.push_back(&each);
-    if (all == Fit::unknown) sorted.possible.push_back(&each);
-    const bool lost = machine == Fit::yes && infiniband == Fit::no &&
-                      each.wants.infiniband.value_or(false) && !each.wants.gpu_pci_ids.empty();
-    if (lost) sorted.without_hcas.push_back(&each);
-  }
-  return sorted;
-}
-
 std::string possible_text(const Chosen& possible, bool others_fit) {
   constexpr std::size_t kMaxNames = 6;
   const auto which = possible.size() <= kMaxNames ? names_of(possible)
@@ -214,30 +195,34 @@ std::string possible_text(const Chosen& possible, bool others_fit) {
                      others_fit ? "is rather" : "is", which);
 }
 
-// Profiles of GPU nodes that match a node without any GPU in all else.
-Chosen lost_gpus(const Node& node, const std::vector<Candidate>& candidates) {
-  Chosen found;
-  if (!node.gpus || !node.gpus->empty() || node.is_of_unknown_size) return found;
-  for (const auto& each : candidates) {
-    if (node.is_all_but_gpus(each.wants)) found.push_back(&each);
-  }
-  return found;
-}
-
 // The candidates that match by hardware that rarely breaks.
 Chosen matching(const Node& node, const std::vector<Candidate>& candidates,
                 std::vector<std::string>& evidence) {
-  Sorted sorted = sort_out(node, candidates);
-  if (!sorted.possible.empty()) {
-    evidence.push_back(possible_text(sorted.possible, !sorted.fitting.empty()));
+  Chosen fitting;
+  Chosen possible;      // the deciding facts are unknown
+  Chosen without_hcas;  // match, except that the node has no InfiniBand HCAs
+  Chosen without_gpus;  // have GPUs and match in all else
+  const bool may_lack_gpus = node.has_no_gpus() && !node.is_of_unknown_size;
+  for (const auto& each : candidates) {
+    const auto& wants = each.wants;
+    const Fit machine = worse(node.is_of_vendor(wants), node.has_its_gpus(wants));
+    const Fit infiniband = node.agrees_on_infiniband(wants);
+    const Fit all = worse(machine, infiniband);
+    if (all == Fit::yes) fitting.push_back(&each);
+    if (all == Fit::unknown) possible.push_back(&each);
+    const bool may_lack_hcas = wants.infiniband.value_or(false) && !wants.gpu_pci_ids.empty();
+    if (may_lack_hcas && machine == Fit::yes && infiniband == Fit::no) {
+      without_hcas.push_back(&each);
+    }
+    if (may_lack_gpus && node.is_all_but_gpus(wants)) without_gpus.push_back(&each);
   }
-  if (!sorted.fitting.empty() || !sorted.possible.empty()) return std::move(sorted.fitting);
+  if (!possible.empty()) evidence.push_back(possible_text(possible, !fitting.empty()));
+  if (!fitting.empty() || !possible.empty()) return fitting;
   // The checks then report the missing HCAs.
-  if (!sorted.without_hcas.empty()) {
+  if (!without_hcas.empty()) {
     evidence.emplace_back("every profile with these GPUs has InfiniBand: the HCAs are missing");
-    return std::move(sorted.without_hcas);
+    return without_hcas;
   }
-  auto without_gpus = lost_gpus(node, candidates);
   evidence.emplace_back(without_gpus.empty() ? "no profile matches" : "its GPUs are missing");
   return without_gpus;
 }
@@ -265,38 +250,29 @@ void keep_those_with_its_disks(const Node& node, Chosen& fitting,
   evidence.push_back(fmt::format("NVMe disks: {}, unlike {}", *disks, names_of(others)));
 }
 
-bool lacks_all_gpus_of(const Node& node, const Chosen& fitting) {
-  const auto has_gpus = [](const Candidate* each) { return !each->wants.gpu_pci_ids.empty(); };
-  return node.gpus && node.gpus->empty() && std::ranges::all_of(fitting, has_gpus);
-}
-
 Recognised choose_by_hardware(const std::vector<Candidate>& candidates, const Node& node) {
   Recognised result{.profile = "generic", .evidence = describe(node)};
-
   auto fitting = matching(node, candidates, result.evidence);
   if (fitting.empty()) return result;
   const std::string all = names_of(fitting);
   const bool several = fitting.size() > 1;
   keep_nearest(node, fitting);
   keep_those_with_its_disks(node, fitting, result.evidence);
+  const Candidate& first = *fitting.front();
   if (fitting.size() > 1) {
-    const auto names = names_of(fitting);
-    if (!lacks_all_gpus_of(node, fitting)) {
-      result.evidence.push_back(
-          fmt::format("ambiguous: {} match equally well; name one of them", names));
-      return result;
-    }
     // Any of them reports the missing GPUs; `generic` would not.
-    result.profile = fitting.front()->name;
+    const auto has_gpus = [](const Candidate* each) { return !each->wants.gpu_pci_ids.empty(); };
+    const bool lacks_gpus = node.has_no_gpus() && std::ranges::all_of(fitting, has_gpus);
+    if (lacks_gpus) result.profile = first.name;
     result.evidence.push_back(
-        fmt::format("ambiguous: {} match equally well; judged as {}", names, result.profile));
+        fmt::format("ambiguous: {} match equally well; {}", names_of(fitting),
+                    lacks_gpus ? fmt::format("judged as {}", first.name) : "name one of them"));
     return result;
   }
-  result.profile = fitting.front()->name;
-  if (several && fitting.front()->of_site) {
-    result.evidence.push_back(fmt::format("the site's own profile among {}", all));
-  } else if (several) {
-    result.evidence.push_back(fmt::format("counts are nearest to it among {}", all));
+  result.profile = first.name;
+  if (several) {
+    const auto* why = first.of_site ? "the site's own profile" : "counts are nearest to it";
+    result.evidence.push_back(fmt::format("{} among {}", why, all));
   }
   return result;
 }
@@ -306,18 +282,13 @@ const Candidate* find_candidate(const Candidates& candidates, std::string_view n
   return found == candidates.profiles.end() ? nullptr : &*found;
 }
 
-// Whether `chosen` is a profile of the site for nodes with the same GPUs as `of`.
-bool is_sites_own_for(const Candidates& candidates, const std::string& chosen,
-                      const Candidate* of) {
+// Whether `chosen` is a profile of the site for nodes with the same GPUs as `named`.
+bool is_sites_own_for(const Candidates& candidates, std::string_view chosen,
+                      std::string_view named) {
   const Candidate* own = find_candidate(candidates, chosen);
-  if (own == nullptr || of == nullptr || !own->of_site) return false;
-  return of->wants.gpu_pci_ids == own->wants.gpu_pci_ids;
-}
-
-// The profile with a cloud's name for a size; empty for none.
-std::string profile_named(const Candidates& candidates, std::string_view size) {
-  const auto found = candidates.by_name.find(plain_profile_name(size));
-  return found == candidates.by_name.end() ? std::string() : found->second;
+  const Candidate* other = find_candidate(candidates, named);
+  return own != nullptr && other != nullptr && own->of_site &&
+         other->wants.gpu_pci_ids == own->wants.gpu_pci_ids;
 }
 
 }  // namespace
@@ -328,16 +299,15 @@ bool is_bare(const Hardware& hardware) {
 }
 
 Recognised choose(const Candidates& candidates, const Hardware& hardware) {
-  Node node{hardware, compute_gpus(hardware)};
   const auto& size = hardware.instance_size;
-  const auto named = size ? profile_named(candidates, *size) : std::string();
-  node.is_of_unknown_size = size && named.empty();
-
+  const auto named = candidates.by_name.find(plain_profile_name(size.value_or("")));
+  const bool is_named = size && named != candidates.by_name.end();
+  const Node node{hardware, compute_gpus(hardware), size && !is_named};
   auto result = choose_by_hardware(candidates.profiles, node);
-  if (!named.empty() && result.profile != named &&
-      !is_sites_own_for(candidates, result.profile, find_candidate(candidates, named))) {
+  if (is_named && result.profile != named->second &&
+      !is_sites_own_for(candidates, result.profile, named->second)) {
     // The evidence for the choice by hardware does not apply.
-    result = Recognised{.profile = named, .evidence = describe(node)};
+    result = Recognised{.profile = named->second, .evidence = describe(node)};
   }
   const auto& remarks = candidates.remarks;
   result.evidence.insert(result.evidence.end(), remarks.begin(), remarks.end());

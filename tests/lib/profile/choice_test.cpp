@@ -92,28 +92,16 @@ TEST(HardwareTest, DoesNotCountVirtualFunctionsOfAHost) {
   EXPECT_EQ(hardware_of(snapshot).infiniband_hcas, 8);
 }
 
-TEST(HardwareTest, IsUnknownInAnEmptySnapshot) {
-  const auto hardware = hardware_of(Snapshot{});
-  EXPECT_EQ(hardware.chassis_asset_tag, std::nullopt);
-  EXPECT_EQ(hardware.dmi_vendor, std::nullopt);
-  EXPECT_EQ(hardware.gpu_pci_ids, std::nullopt);
-  EXPECT_EQ(hardware.infiniband_hcas, std::nullopt);
-  EXPECT_EQ(hardware.cores, std::nullopt);
-  EXPECT_EQ(hardware.memory_bytes, std::nullopt);
-}
-
-TEST(HardwareTest, HasNoHcasWithoutRdmaStackAndPciDevice) {
-  Snapshot snapshot;
-  snapshot.pci = observed(Pci{});
-  EXPECT_EQ(hardware_of(snapshot).infiniband_hcas, 0);
-}
-
+// ChoiceTest.DoesNotReportUnobservedHardwareAsMissing has a snapshot in which all is unknown.
 TEST(HardwareTest, DoesNotKnowHcasWithoutTheBus) {
   auto snapshot = h100_node();
   snapshot.pci = {.status = Status::error, .reason = "read class: Permission denied"};
   EXPECT_EQ(hardware_of(snapshot).infiniband_hcas, 8);
   snapshot.infiniband->hcas.clear();
   EXPECT_EQ(hardware_of(snapshot).infiniband_hcas, std::nullopt);
+  snapshot.infiniband = {};
+  snapshot.pci = observed(Pci{});
+  EXPECT_EQ(hardware_of(snapshot).infiniband_hcas, 0);
 }
 
 TEST(HardwareTest, DistinguishesMissingFromUnreadableDmi) {
@@ -156,10 +144,12 @@ TEST(ChoiceTest, UsesTheGivenNameOrElseTheSites) {
   const TempDir dir;
   dir.write("muster.yaml", "profile: nd96asr_v4\n");
   const ProfileSources site{.site = dir.path()};
-  EXPECT_EQ(profile_name(site, "generic").value().value().profile, "generic");
-  EXPECT_EQ(profile_name(site, "generic").value().value().evidence, "named by --profile");
-  EXPECT_EQ(profile_name(site, "").value().value().profile, "nd96asr_v4");
-  EXPECT_THAT(profile_name(site, "").value().value().evidence, HasSubstr("muster.yaml"));
+  const auto given = profile_name(site, "generic").value().value();
+  EXPECT_EQ(given.profile, "generic");
+  EXPECT_EQ(given.evidence, "named by --profile");
+  const auto of_site = profile_name(site, "").value().value();
+  EXPECT_EQ(of_site.profile, "nd96asr_v4");
+  EXPECT_THAT(of_site.evidence, HasSubstr("muster.yaml"));
   EXPECT_FALSE(profile_name({}, "").value().has_value());
 }
 

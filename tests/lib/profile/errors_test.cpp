@@ -317,7 +317,7 @@ TEST_F(ProfileErrorTest, ASiteThatCannotBeReadIsNotAnEmptyOne) {
   files.shipped("x", "");
   files.dir().write("etc/muster.yaml/in_the_way", "");
   EXPECT_EQ(files.error_of("x"),
-            fmt::format("read {}: not a regular file", files.path("etc/muster.yaml")));
+            fmt::format("read {}: Is a directory", files.path("etc/muster.yaml")));
   files.dir().link("etc/profiles", "profiles");
   EXPECT_EQ(files.error_of("x"),
             fmt::format("list {}: Too many levels of symbolic links", files.path("etc/profiles")));

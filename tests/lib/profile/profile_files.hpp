@@ -22,7 +22,6 @@ inline void PrintTo(const Origin& o, std::ostream* out) {
 class ProfileFiles {
  public:
   ProfileFiles() { defaults("schema: muster.profile/1\n"); }
-
   void defaults(std::string_view text) const { dir_.write("profiles/defaults.yaml", text); }
 
   // profiles/<name>.yaml; `body` begins on line 2.

@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <type_traits>
+
 #include "lib/profile/choice.hpp"
 #include "tests/lib/profile/profile_files.hpp"
 
@@ -26,6 +28,16 @@ Hardware azure_node(GpuIds gpus, int hcas, int cores, double memory_gib) {
 }
 
 Hardware nd_h100() { return azure_node({{"10de:2330", 8}}, 8, 96, 1870); }
+Hardware nd_a100_without_gpus() { return azure_node({}, 8, 96, 886); }
+
+constexpr std::string_view kNdA100 =
+    "gpu_pci_ids: ['10de:20b0'], infiniband: true, gpus: 8, hcas: 8, cores: 96, memory: 885 GiB";
+
+template <class T>
+Hardware with(Hardware node, T Hardware::*fact, std::type_identity_t<T> value) {
+  node.*fact = std::move(value);
+  return node;
+}
 
 class RecogniseTest : public ::testing::Test {
  protected:
@@ -56,6 +68,12 @@ class RecogniseTest : public ::testing::Test {
                       : Recognised{.profile = candidates.error().message};
   }
 
+  void expect(const Hardware& node, std::string_view profile, const char* last = nullptr) const {
+    const auto result = of(node);
+    EXPECT_EQ(result.profile, profile);
+    if (last != nullptr) EXPECT_EQ(result.evidence.back(), last);
+  }
+
   ProfileFiles files;
 };
 
@@ -66,75 +84,40 @@ TEST_F(RecogniseTest, RecognisesAHealthyNode) {
                                            "8 InfiniBand HCAs", "96 cores, 1.826 TiB"));
 }
 
-TEST_F(RecogniseTest, RecognisesANodeThatLostGpusAndHcas) {
-  Hardware node = nd_h100();
-  node.gpu_pci_ids = GpuIds{{"10de:2330", 5}};
-  node.infiniband_hcas = 3;
-  EXPECT_EQ(of(node).profile, "nd96isr_h100_v5");
-}
-
-TEST_F(RecogniseTest, DistinguishesSizesByInfiniBand) {
-  Hardware node = nd_h100();
-  node.infiniband_hcas = 0;
-  EXPECT_EQ(of(node).profile, "nd96is_h100_v5");
+TEST_F(RecogniseTest, ChoosesByTheHardware) {
+  expect(azure_node({{"10de:2330", 5}}, 3, 96, 1870), "nd96isr_h100_v5");  // parts are missing
+  expect(azure_node({{"10de:2330", 8}}, 0, 96, 1870), "nd96is_h100_v5");
+  expect(azure_node({}, 1, 96, 448.7), "hb120_96rs_v3");
+  expect(azure_node({{"10de:ffff", 1}}, 1, 120, 449), "generic");     // not a CPU node
+  expect(azure_node({{"1a03:2000", 1}}, 1, 120, 449), "hb120rs_v3");  // a display adapter
 }
 
 TEST_F(RecogniseTest, LosingEveryHcaDoesNotHideAModelThatAlwaysHasThem) {
-  Hardware node = nd_h100();
-  node.gpu_pci_ids = GpuIds{{"10de:2335", 8}};
-  node.infiniband_hcas = 0;
-  const auto result = of(node);
-  EXPECT_EQ(result.profile, "nd96isr_h200_v5");
-  EXPECT_THAT(result.evidence,
+  expect(azure_node({{"10de:2335", 8}}, 0, 96, 1870), "nd96isr_h200_v5");
+  EXPECT_THAT(of(azure_node({{"10de:2335", 8}}, 0, 96, 1870)).evidence,
               Contains("every profile with these GPUs has InfiniBand: the HCAs are missing"));
 }
 
 TEST_F(RecogniseTest, CountsChooseTheNearestSize) {
-  const Hardware node = azure_node({{"10de:20b5", 1}}, 0, 96, 860);
-  const auto result = of(node);
-  EXPECT_EQ(result.profile, "nc96ads_a100_v4");
-  EXPECT_EQ(result.evidence.back(),
-            "counts are nearest to it among nc24ads_a100_v4, nc48ads_a100_v4, nc96ads_a100_v4");
-}
-
-TEST_F(RecogniseTest, RecognisesACpuNode) {
-  const Hardware node = azure_node({}, 1, 96, 448.7);
-  EXPECT_EQ(of(node).profile, "hb120_96rs_v3");
+  expect(azure_node({{"10de:20b5", 1}}, 0, 96, 860), "nc96ads_a100_v4",
+         "counts are nearest to it among nc24ads_a100_v4, nc48ads_a100_v4, nc96ads_a100_v4");
 }
 
 TEST_F(RecogniseTest, AGpuNodeWithoutGpusIsNotACpuNode) {
-  Hardware node = nd_h100();
-  node.gpu_pci_ids = GpuIds{};
-  const auto result = of(node);
-  EXPECT_EQ(result.profile, "generic");
-  EXPECT_EQ(result.evidence.back(), "no profile matches");
-  EXPECT_THAT(result.evidence, Contains("no GPU on the bus"));
+  const Hardware node = azure_node({}, 8, 96, 1870);
+  expect(node, "generic", "no profile matches");
+  EXPECT_THAT(of(node).evidence, Contains("no GPU on the bus"));
 }
 
-Hardware nd_a100_without_gpus() { return azure_node({}, 8, 96, 886); }
-
-constexpr std::string_view kNdA100 =
-    "gpu_pci_ids: ['10de:20b0'], infiniband: true, gpus: 8, hcas: 8, cores: 96, memory: 885 GiB";
-
-TEST_F(RecogniseTest, RecognisesANodeThatLostAllItsGpus) {
+TEST_F(RecogniseTest, RecognisesANodeThatLostAllItsGpusIfItIsOfTheSameSize) {
   add("nd96asr_v4", kNdA100);
-  const auto result = of(nd_a100_without_gpus());
-  EXPECT_EQ(result.profile, "nd96asr_v4");
-  EXPECT_EQ(result.evidence.back(), "its GPUs are missing");
-}
-
-TEST_F(RecogniseTest, ANodeThatLostAllItsGpusMustBeOfTheSameSize) {
-  add("nd96asr_v4", kNdA100);
-  using Change = void (*)(Hardware&);
-  const std::vector<Change> changes{[](Hardware& node) { node.infiniband_hcas = 7; },
-                                    [](Hardware& node) { node.cores = 95; },
-                                    [](Hardware& node) { node.memory_bytes = 800 * kGiB; },
-                                    [](Hardware& node) { node.chassis_asset_tag = ""; }};
-  for (const auto change : changes) {
-    Hardware node = nd_a100_without_gpus();
-    change(node);
-    EXPECT_EQ(of(node).profile, "generic");
-    EXPECT_EQ(of(node).evidence.back(), "no profile matches");
+  const Hardware lost = nd_a100_without_gpus();
+  expect(lost, "nd96asr_v4", "its GPUs are missing");
+  for (const auto& node :
+       {with(lost, &Hardware::infiniband_hcas, 7), with(lost, &Hardware::cores, 95),
+        with(lost, &Hardware::memory_bytes, 800 * kGiB),
+        with(lost, &Hardware::chassis_asset_tag, "")}) {
+    expect(node, "generic", "no profile matches");
   }
 }
 
@@ -142,11 +125,9 @@ TEST_F(RecogniseTest, ANodeThatLostAllItsGpusMustBeOfTheSameSize) {
 TEST_F(RecogniseTest, JudgesAnAmbiguousNodeWithoutGpusAsOneKind) {
   add("nd96asr_v4", kNdA100);
   add("nd96asr_other", kNdA100);
-  const auto result = of(nd_a100_without_gpus());
-  EXPECT_EQ(result.profile, "nd96asr_other");
-  EXPECT_THAT(result.evidence, Contains("its GPUs are missing"));
-  EXPECT_EQ(result.evidence.back(),
-            "ambiguous: nd96asr_other, nd96asr_v4 match equally well; judged as nd96asr_other");
+  expect(nd_a100_without_gpus(), "nd96asr_other",
+         "ambiguous: nd96asr_other, nd96asr_v4 match equally well; judged as nd96asr_other");
+  EXPECT_THAT(of(nd_a100_without_gpus()).evidence, Contains("its GPUs are missing"));
 }
 
 // An M-series VM has as many cores and as much memory as an ND H100, and never had a GPU.
@@ -155,81 +136,53 @@ TEST_F(RecogniseTest, AMachineOfTheSameSizeIsNotAGpuNode) {
                 fmt::format("recognise: {{chassis_asset_tag: {}, gpu_pci_ids: ['10de:2330'], "
                             "infiniband: false, gpus: 8, cores: 96, memory: 1870 GiB}}\n",
                             kAzure));
-  Hardware node = nd_h100();
-  node.gpu_pci_ids = GpuIds{};
-  node.infiniband_hcas = 0;
-  node.nvswitches = 0;
-  EXPECT_EQ(of(node).profile, "generic");
-  node.nvswitches = 4;
-  EXPECT_EQ(of(node).profile, "nd96is_h100_v5");
-  EXPECT_EQ(of(node).evidence.back(), "its GPUs are missing");
+  const Hardware node = azure_node({}, 0, 96, 1870);
+  expect(with(node, &Hardware::nvswitches, 0), "generic");
+  expect(with(node, &Hardware::nvswitches, 4), "nd96is_h100_v5", "its GPUs are missing");
 }
 
 TEST_F(RecogniseTest, TheDmiProductShowsThatGpusAreMissing) {
   files.site_profile("our_dgx",
                      "recognise: {dmi_vendor: NVIDIA, dmi_product: DGXH100*, cores: 112, "
                      "memory: 2015 GiB, gpu_pci_ids: ['10de:2330']}\n");
-  Hardware node{.chassis_asset_tag = "",
-                .dmi_vendor = "NVIDIA",
-                .dmi_product = "DGXH100",
-                .gpu_pci_ids = GpuIds{},
-                .infiniband_hcas = 0,
-                .cores = 112,
-                .memory_bytes = 2015 * kGiB};
-  EXPECT_EQ(of(node).profile, "our_dgx");
-  node.dmi_product = "DGXA100";
-  EXPECT_EQ(of(node).profile, "generic");
+  const Hardware node{.chassis_asset_tag = "",
+                      .dmi_vendor = "NVIDIA",
+                      .dmi_product = "DGXH100",
+                      .gpu_pci_ids = GpuIds{},
+                      .infiniband_hcas = 0,
+                      .cores = 112,
+                      .memory_bytes = 2015 * kGiB};
+  expect(node, "our_dgx");
+  expect(with(node, &Hardware::dmi_product, "DGXA100"), "generic");
 }
 
 TEST_F(RecogniseTest, TheCloudsNameOverridesTheHardware) {
-  Hardware node = nd_h100();
-  node.instance_size = "Standard_ND96isr_H100_v5";
-  node.gpu_pci_ids = GpuIds{};
-  node.infiniband_hcas = 0;
+  Hardware node = azure_node({}, 0, 96, 0);
   node.memory_bytes.reset();
+  node.instance_size = "Standard_ND96isr_H100_v5";
   const auto result = of(node);
   EXPECT_EQ(result.profile, "nd96isr_h100_v5");
   EXPECT_EQ(result.evidence.front(), "its cloud calls it Standard_ND96isr_H100_v5");
-  node.instance_size = "STANDARD_nd96is_h100_V5";
-  EXPECT_EQ(of(node).profile, "nd96is_h100_v5");
+  expect(with(node, &Hardware::instance_size, "STANDARD_nd96is_h100_V5"), "nd96is_h100_v5");
 }
 
 TEST_F(RecogniseTest, TheCloudsNameMayBeAnAlias) {
   files.shipped("nd96isr_h200_v5",
                 "aliases: [ND96isrf_H200_v5]\nrecognise: {gpu_pci_ids: ['10de:2335']}\n");
   files.site_profile("our_p5", "aliases: [p5.48xlarge]\n");
-  Hardware node;
-  node.instance_size = "Standard_ND96isrf_H200_v5";
-  EXPECT_EQ(of(node).profile, "nd96isr_h200_v5");
-  node.instance_size = "p5.48xlarge";
-  EXPECT_EQ(of(node).profile, "our_p5");
+  expect({.instance_size = "Standard_ND96isrf_H200_v5"}, "nd96isr_h200_v5");
+  expect({.instance_size = "p5.48xlarge"}, "our_p5");
 }
 
 TEST_F(RecogniseTest, AnUnknownSizeIsNotANodeThatLostItsGpus) {
   add("nd96asr_v4", kNdA100);
-  Hardware node = nd_a100_without_gpus();
-  node.instance_size = "Standard_M96ms_v3";
-  EXPECT_EQ(of(node).profile, "generic");
-  node = nd_h100();
-  node.instance_size = "Standard_ND96_of_tomorrow";
-  EXPECT_EQ(of(node).profile, "nd96isr_h100_v5");
+  expect(with(nd_a100_without_gpus(), &Hardware::instance_size, "Standard_M96ms_v3"), "generic");
+  expect(with(nd_h100(), &Hardware::instance_size, "Standard_ND96_tomorrow"), "nd96isr_h100_v5");
 }
 
 TEST_F(RecogniseTest, TheSitesProfileOverridesTheCloudsName) {
   files.site_profile("our_h100", "extends: nd96isr_h100_v5\nrecognise: {}\n");
-  Hardware node = nd_h100();
-  node.instance_size = "Standard_ND96isr_H100_v5";
-  EXPECT_EQ(of(node).profile, "our_h100");
-}
-
-TEST_F(RecogniseTest, ANodeWithAnNvidiaGpuIsNotACpuNode) {
-  const Hardware node = azure_node({{"10de:ffff", 1}}, 1, 120, 449);
-  EXPECT_EQ(of(node).profile, "generic");
-}
-
-TEST_F(RecogniseTest, ADisplayAdapterIsNotAGpu) {
-  const Hardware node = azure_node({{"1a03:2000", 1}}, 1, 120, 449);
-  EXPECT_EQ(of(node).profile, "hb120rs_v3");
+  expect(with(nd_h100(), &Hardware::instance_size, "Standard_ND96isr_H100_v5"), "our_h100");
 }
 
 TEST_F(RecogniseTest, AnotherVendorsNodeWithTheSameGpusMatchesNothing) {
@@ -243,30 +196,21 @@ TEST_F(RecogniseTest, AnotherVendorsNodeWithTheSameGpusMatchesNothing) {
 
 TEST_F(RecogniseTest, ReportsAmbiguityInsteadOfGuessing) {
   add("hb120rs_v2", "infiniband: true, gpus: 0, hcas: 1, cores: 120, memory: 449 GiB");
-  const Hardware node = azure_node({}, 1, 120, 448.7);
-  const auto result = of(node);
-  EXPECT_EQ(result.profile, "generic");
-  EXPECT_EQ(result.evidence.back(),
-            "ambiguous: hb120rs_v2, hb120rs_v3 match equally well; name one of them");
+  expect(azure_node({}, 1, 120, 448.7), "generic",
+         "ambiguous: hb120rs_v2, hb120rs_v3 match equally well; name one of them");
 }
 
-TEST_F(RecogniseTest, DisksDecideBetweenEqualProfiles) {
+TEST_F(RecogniseTest, DisksDecideOnlyBetweenEqualProfiles) {
   add("a1", "infiniband: true, hcas: 1, cores: 44, memory: 346 GiB, nvme: 1");
   add("a2", "infiniband: true, hcas: 1, cores: 44, memory: 346 GiB, nvme: 2");
-  Hardware node = azure_node({}, 1, 44, 346);
-  node.nvme_disks = 2;
-  EXPECT_EQ(of(node).profile, "a2");
-  EXPECT_THAT(of(node).evidence, Contains("NVMe disks: 2, unlike a1"));
-  node.nvme_disks = 0;
-  EXPECT_EQ(of(node).evidence.back(), "ambiguous: a1, a2 match equally well; name one of them");
-}
-
-TEST_F(RecogniseTest, DisksDoNotOverrideOtherFacts) {
-  add("a1", "infiniband: true, hcas: 1, cores: 44, memory: 346 GiB, nvme: 1");
+  const auto node = [](int disks) {
+    return with(azure_node({}, 1, 44, 346), &Hardware::nvme_disks, disks);
+  };
+  expect(node(2), "a2");
+  EXPECT_THAT(of(node(2)).evidence, Contains("NVMe disks: 2, unlike a1"));
+  expect(node(0), "generic", "ambiguous: a1, a2 match equally well; name one of them");
   add("a2", "infiniband: true, hcas: 1, cores: 42, memory: 346 GiB, nvme: 2");
-  Hardware node = azure_node({}, 1, 44, 346);
-  node.nvme_disks = 2;
-  EXPECT_EQ(of(node).profile, "a1");
+  expect(node(2), "a1");
 }
 
 TEST_F(RecogniseTest, TheSitesProfilesAreCandidates) {
@@ -274,20 +218,16 @@ TEST_F(RecogniseTest, TheSitesProfilesAreCandidates) {
   Hardware node = nd_h100();
   node.chassis_asset_tag = "Default string";
   node.dmi_vendor = "NVIDIA Corporation";
-  EXPECT_EQ(of(node).profile, "our_dgx");
+  expect(node, "our_dgx");
 }
 
 TEST_F(RecogniseTest, PrefersTheSitesProfileToAnEqualShippedOne) {
   files.site_profile("our_h100", "extends: nd96isr_h100_v5\nrecognise: {}\n");
-  const auto result = of(nd_h100());
-  EXPECT_EQ(result.profile, "our_h100");
-  EXPECT_EQ(result.evidence.back(), "the site's own profile among nd96isr_h100_v5, our_h100");
+  expect(nd_h100(), "our_h100", "the site's own profile among nd96isr_h100_v5, our_h100");
 }
 
 TEST_F(RecogniseTest, UnknownFactsNeitherMatchNorExclude) {
-  Hardware node = nd_h100();
-  node.infiniband_hcas.reset();
-  const auto result = of(node);
+  const auto result = of(with(nd_h100(), &Hardware::infiniband_hcas, std::nullopt));
   EXPECT_EQ(result.profile, "generic");
   EXPECT_THAT(result.evidence,
               ElementsAre("chassis asset tag says Azure", "8 x 10de:2330",
@@ -298,9 +238,7 @@ TEST_F(RecogniseTest, UnknownFactsNeitherMatchNorExclude) {
 
 TEST_F(RecogniseTest, ReportsProfilesThatMayFit) {
   files.shipped("our_dgx", "recognise: {dmi_vendor: Micro*, gpu_pci_ids: ['10de:2330']}\n");
-  Hardware node = nd_h100();
-  node.chassis_asset_tag.reset();
-  const auto result = of(node);
+  const auto result = of(with(nd_h100(), &Hardware::chassis_asset_tag, std::nullopt));
   EXPECT_EQ(result.profile, "our_dgx");
   EXPECT_THAT(result.evidence,
               ElementsAre("chassis asset tag unknown", "made by Microsoft Corporation",
@@ -310,18 +248,14 @@ TEST_F(RecogniseTest, ReportsProfilesThatMayFit) {
 
 TEST_F(RecogniseTest, ReportsASiteProfileWithoutARecogniseBlock) {
   files.site_profile("nd96isr_h100_v5", "extends: nd96isr_h100_v5\n");
-  const auto result = of(nd_h100());
-  EXPECT_EQ(result.profile, "generic");
-  EXPECT_EQ(result.evidence.back(),
-            "the site's nd96isr_h100_v5 has no recognise block, so no node is recognised as it");
+  expect(nd_h100(), "generic",
+         "the site's nd96isr_h100_v5 has no recognise block, so no node is recognised as it");
 }
 
 TEST_F(RecogniseTest, AParentOfSiteProfilesNeedsNoRecogniseBlock) {
   files.site_profile("our_base", "extends: nd96isr_h100_v5\n");
   files.site_profile("our_h100", "extends: our_base\nrecognise: {}\n");
-  const auto result = of(nd_h100());
-  EXPECT_EQ(result.profile, "our_h100");
-  EXPECT_EQ(result.evidence.back(), "the site's own profile among nd96isr_h100_v5, our_h100");
+  expect(nd_h100(), "our_h100", "the site's own profile among nd96isr_h100_v5, our_h100");
 }
 
 TEST_F(RecogniseTest, AMisspelledKeyOfTheSitesProfileIsAnError) {

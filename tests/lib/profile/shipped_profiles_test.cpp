@@ -6,20 +6,13 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
 #include <map>
-#include <sstream>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "lib/base/text.hpp"
 #include "lib/profile/choice.hpp"
-#include "lib/profile/limits/bench.hpp"
-#include "lib/profile/limits/gpu.hpp"
-#include "lib/profile/limits/host.hpp"
-#include "lib/profile/limits/ib.hpp"
-#include "lib/profile/limits/topology.hpp"
 #include "lib/profile/load.hpp"
 #include "lib/profile/profile.hpp"
 #include "tests/support/temp_dir.hpp"
@@ -36,12 +29,15 @@ using ::testing::Optional;
 
 std::vector<std::string> names() { return profile_names({}).value_or(std::vector<std::string>()); }
 
-// Loads each profile once for several tests.
-const Result<Profile>& loaded(const std::string& name) {
-  static std::map<std::string, Result<Profile>> all;
-  const auto known = all.find(name);
-  if (known != all.end()) return known->second;
-  return all.emplace(name, load_profile({}, name)).first->second;
+// Loads each profile once for several tests. Has a wrong name if it does not load, so that every
+// expectation fails.
+const Profile& profile(const std::string& name) {
+  static std::map<std::string, Profile> all;
+  if (const auto known = all.find(name); known != all.end()) return known->second;
+  auto loaded = load_profile({}, name);
+  if (!loaded) ADD_FAILURE() << loaded.error().message;
+  return all.emplace(name, loaded ? *std::move(loaded) : Profile{.name = "did not load"})
+      .first->second;
 }
 
 class ShippedProfileTest : public ::testing::TestWithParam<std::string> {};
@@ -54,16 +50,13 @@ INSTANTIATE_TEST_SUITE_P(All, ShippedProfileTest, ::testing::ValuesIn(names()),
                          });
 
 TEST_P(ShippedProfileTest, LoadsWithoutAWarning) {
-  const auto& profile = loaded(GetParam());
-  ASSERT_TRUE(profile.has_value()) << profile.error().message;
-  EXPECT_THAT(review(*profile), IsEmpty());
+  EXPECT_THAT(review(profile(GetParam())), IsEmpty());
 }
 
 TEST_P(ShippedProfileTest, EveryLimitHasASourceAndADate) {
-  const auto& profile = loaded(GetParam());
-  ASSERT_TRUE(profile.has_value()) << profile.error().message;
+  const auto& loaded = profile(GetParam());
   std::vector<std::string> without;
-  for (const auto& [path, origin] : profile->origins) {
+  for (const auto& [path, origin] : loaded.origins) {
     const bool is_limit = !path.starts_with("recognise.") && !path.starts_with("contexts.") &&
                           path.find('.') != std::string::npos;
     if (is_limit && (origin.source.empty() || origin.as_of.empty())) without.push_back(path);
@@ -72,14 +65,13 @@ TEST_P(ShippedProfileTest, EveryLimitHasASourceAndADate) {
 }
 
 TEST_P(ShippedProfileTest, MustObserveMatchesTheExpectedDevices) {
-  const auto& profile = loaded(GetParam());
-  ASSERT_TRUE(profile.has_value()) << profile.error().message;
+  const auto& loaded = profile(GetParam());
   const auto asks_for = [&](std::string_view group) {
-    return std::ranges::count(profile->must_observe, group) > 0;
+    return std::ranges::count(loaded.must_observe, group) > 0;
   };
-  const auto& gpus = profile->gpu->present;
+  const auto& gpus = loaded.gpu->present;
   const bool of_nvml = gpus.vendor.value_or(GpuVendor::nvidia) == GpuVendor::nvidia;
-  const auto& hcas = profile->ib->present;
+  const auto& hcas = loaded.ib->present;
   // A base for others may leave the counts to them.
   EXPECT_TRUE(!gpus.count || asks_for("gpu") == (*gpus.count > 0 && of_nvml));
   EXPECT_TRUE(!gpus.count || (asks_for("host") && asks_for("pci")));
@@ -103,16 +95,15 @@ Hardware healthy_node(const Profile& p) {
 }
 
 TEST_P(ShippedProfileTest, RecognisesItsOwnNode) {
-  const auto& profile = loaded(GetParam());
-  ASSERT_TRUE(profile.has_value()) << profile.error().message;
-  if (!profile->recognise.chassis_asset_tag) return;  // a base for others, or chosen by name
+  const auto& loaded = profile(GetParam());
+  if (!loaded.recognise.chassis_asset_tag) return;  // a base for others, or chosen by name
   static const auto candidates = read_candidates({});
   ASSERT_TRUE(candidates.has_value()) << candidates.error().message;
-  const Recognised found = choose(*candidates, healthy_node(*profile));
-  const bool itself = found.profile == profile->name;
+  const Recognised found = choose(*candidates, healthy_node(loaded));
+  const bool itself = found.profile == loaded.name;
   // Profiles that recognition cannot distinguish are reported.
   const bool said =
-      found.profile == "generic" && found.evidence.back().find(profile->name) != std::string::npos;
+      found.profile == "generic" && found.evidence.back().find(loaded.name) != std::string::npos;
   EXPECT_TRUE(itself || said) << found.profile << ": " << found.evidence.back();
 }
 
@@ -120,45 +111,23 @@ TEST(ShippedProfilesTest, DistinguishHBv2AndHBv3ByTheirDisks) {
   const auto candidates = read_candidates({});
   ASSERT_TRUE(candidates.has_value()) << candidates.error().message;
   for (const std::string name : {"hb120rs_v2", "hb120rs_v3"}) {
-    const auto& profile = loaded(name);
-    ASSERT_TRUE(profile.has_value()) << profile.error().message;
-    EXPECT_EQ(choose(*candidates, healthy_node(*profile)).profile, name);
+    EXPECT_EQ(choose(*candidates, healthy_node(profile(name))).profile, name);
   }
 }
 
 TEST(ShippedProfilesTest, CoverEverySize) {
-  EXPECT_THAT(names(), IsSupersetOf({"generic",           "nd40rs_v2",
-                                     "nd96asr_v4",        "nd96amsr_a100_v4",
-                                     "nd96is_h100_v5",    "nd96isr_h100_v5",
-                                     "nd96is_h200_v5",    "nd96isr_h200_v5",
-                                     "nd96isrf_h200_v5",  "nd128isr_ndr_gb200_v6",
-                                     "nd128isr_gb300_v6", "hgx_b200",
-                                     "nd96isr_mi300x_v5", "nd96asr_mi200_v4",
-                                     "nc24ads_a100_v4",   "nc48ads_a100_v4",
-                                     "nc96ads_a100_v4",   "nc40ads_h100_v5",
-                                     "nc80adis_h100_v5",  "nc6s_v3",
-                                     "nc12s_v3",          "nc24s_v3",
-                                     "nc24rs_v3",         "hb120rs_v2",
-                                     "hb120rs_v3",        "hb120-96rs_v3",
-                                     "hb120-64rs_v3",     "hb120-32rs_v3",
-                                     "hb120-16rs_v3",     "hb176rs_v4",
-                                     "hb176-144rs_v4",    "hb176-96rs_v4",
-                                     "hb176-48rs_v4",     "hb176-24rs_v4",
-                                     "hx176rs",           "hx176-144rs",
-                                     "hx176-96rs",        "hx176-48rs",
-                                     "hx176-24rs",        "hc44rs",
-                                     "hc44-32rs",         "hc44-16rs"}));
+  constexpr std::string_view kSizes =
+      "generic nd40rs_v2 nd96asr_v4 nd96amsr_a100_v4 nd96is_h100_v5 nd96isr_h100_v5 nd96is_h200_v5 "
+      "nd96isr_h200_v5 nd96isrf_h200_v5 nd128isr_ndr_gb200_v6 nd128isr_gb300_v6 hgx_b200 "
+      "nd96isr_mi300x_v5 nd96asr_mi200_v4 nc24ads_a100_v4 nc48ads_a100_v4 nc96ads_a100_v4 "
+      "nc40ads_h100_v5 nc80adis_h100_v5 nc6s_v3 nc12s_v3 nc24s_v3 nc24rs_v3 hb120rs_v2 hb120rs_v3 "
+      "hb120-96rs_v3 hb120-64rs_v3 hb120-32rs_v3 hb120-16rs_v3 hb176rs_v4 hb176-144rs_v4 "
+      "hb176-96rs_v4 hb176-48rs_v4 hb176-24rs_v4 hx176rs hx176-144rs hx176-96rs hx176-48rs "
+      "hx176-24rs hc44rs hc44-32rs hc44-16rs";
+  EXPECT_THAT(names(), IsSupersetOf(split_words(kSizes)));
 }
 
 fs::path configs() { return fs::path(MUSTER_SOURCE_DIR) / "configs"; }
-
-// One with a wrong name when it does not load, so that every expectation fails.
-Profile profile(std::string_view name, const ProfileSources& sources = {}) {
-  auto loaded = load_profile(sources, name);
-  if (loaded) return std::move(*loaded);
-  ADD_FAILURE() << loaded.error().message;
-  return Profile{.name = "did not load"};
-}
 
 // In muster.yaml examples follow `#` directly or indented; prose follows `# `.
 std::string with_examples(std::string_view text) {
@@ -178,8 +147,8 @@ TEST(ShippedProfilesTest, GenericExpectsNeitherGpusNorInfiniband) {
 }
 
 TEST(ShippedProfilesTest, AConstrainedSizeDiffersInItsCoresOnly) {
-  const auto whole = profile("hb176rs_v4");
-  const auto part = profile("hb176-24rs_v4");
+  const auto& whole = profile("hb176rs_v4");
+  const auto& part = profile("hb176-24rs_v4");
   EXPECT_THAT(part.host->cpu.cores, Optional(24));
   std::vector<std::string> different;
   for (const auto& [path, value] : part.values) {
@@ -192,7 +161,7 @@ TEST(ShippedProfilesTest, AConstrainedSizeDiffersInItsCoresOnly) {
 
 TEST(ShippedProfilesTest, AnHcaIsOnTheNumaNodeOfItsGpu) {
   for (const auto* name : {"nd96asr_v4", "nd96isr_h100_v5"}) {
-    const auto topo = profile(name).topo;
+    const auto& topo = profile(name).topo;
     EXPECT_EQ(topo->pairing.pairs.size(), 8U) << name;
     for (const auto& [gpu, hca] : topo->pairing.pairs) {
       EXPECT_EQ(topo->numa.gpu.at(gpu), topo->numa.hca.at(hca)) << name << " " << gpu;
@@ -252,15 +221,13 @@ TEST(ShippedProfilesTest, PeersAreExpectedOnlyIfLinksJoinAllGpus) {
 }
 
 TEST(ShippedProfilesTest, TheExamplesForASiteLoad) {
-  std::ostringstream text;
-  text << std::ifstream(configs() / "muster.yaml").rdbuf();
   const TempDir site;
-  site.write("muster.yaml", with_examples(text.str()));
+  site.write("muster.yaml", with_examples(read_yaml_text(configs() / "muster.yaml").value()));
   const auto sources = ProfileSources{.site = site.path()};
   const auto name = read_site(sources);
   ASSERT_TRUE(name) << name.error().message;
   EXPECT_EQ(name->profile, "nd96isr_h100_v5");
-  const auto chosen = profile(name->profile, sources);
+  const auto chosen = load_profile(sources, name->profile).value();
   EXPECT_EQ(chosen.policies.at("host.disk").fail_as, Outcome::warn);
   EXPECT_EQ(chosen.ib->present.name, "mlx5_*");
   EXPECT_THAT(chosen.contexts.at("prolog").run,
@@ -276,7 +243,7 @@ TEST(ShippedProfilesTest, TheShippedSiteFileChangesNothing) {
 
 TEST(ShippedProfilesTest, TheRuleForNdA100OverNodesIs185AtEightGibibytes) {
   for (const auto* name : {"nd96asr_v4", "nd96amsr_a100_v4"}) {
-    const auto of_node = profile(name);
+    const auto& of_node = profile(name);
     ASSERT_EQ(of_node.bench->job_all_reduce.size(), 1U);
     const auto& limit = of_node.bench->job_all_reduce.front();
     EXPECT_EQ(limit.promised, BytesPerSecond{185e9});
@@ -293,7 +260,7 @@ TEST(ShippedProfilesTest, TheRuleForNdA100OverNodesIs185AtEightGibibytes) {
 TEST(ShippedProfilesTest, NodesWithInfinibandAndNvidiaGpusRequireIt) {
   for (const auto* name : {"nd40rs_v2", "nd96asr_v4", "nd96isr_h100_v5", "nd96isr_h200_v5",
                            "nd128isr_ndr_gb200_v6", "nd128isr_gb300_v6"}) {
-    const auto of_node = profile(name);
+    const auto& of_node = profile(name);
     EXPECT_THAT(of_node.bench->transport.require, Contains(RequiredTransport::ib)) << name;
     EXPECT_EQ(of_node.bench->environment.count("NCCL_ALGO"), 0U) << name;
   }
@@ -305,7 +272,7 @@ TEST(ShippedProfilesTest, NodesWithInfinibandAndNvidiaGpusRequireIt) {
 // Runs in a container need the settings of the image's /etc/nccl.conf.
 TEST(ShippedProfilesTest, EnvironmentsMatchTheNodesNcclConf) {
   for (const auto* name : {"nd40rs_v2", "nd96asr_v4", "nd96isr_h100_v5", "nc96ads_a100_v4"}) {
-    const auto of_node = profile(name);
+    const auto& of_node = profile(name);
     for (const auto& [variable, value] : of_node.env->nccl.require) {
       ASSERT_TRUE(of_node.bench->environment.contains(variable)) << name << ' ' << variable;
       EXPECT_EQ(of_node.bench->environment.at(variable), value) << name << ' ' << variable;
