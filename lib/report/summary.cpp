@@ -27,10 +27,8 @@ std::vector<std::string> undecided(const std::vector<Finding>& findings,
                                    const std::vector<std::string>& count_unknown) {
   std::vector<std::string> ids;
   for (const auto& finding : findings) {
-    const bool counts = finding.outcome == Outcome::unknown &&
-                        std::ranges::any_of(count_unknown, [&](const auto& glob) {
-                          return matches_glob(glob, finding.check);
-                        });
+    const bool counts =
+        finding.outcome == Outcome::unknown && matches_any(count_unknown, finding.check);
     if (counts && std::ranges::find(ids, finding.check) == ids.end()) ids.push_back(finding.check);
   }
   return ids;
@@ -46,16 +44,17 @@ Verdict verdict_of(const Report& report) {
   return judged && complete && report.undecided.empty() ? Verdict::healthy : Verdict::unknown;
 }
 
+std::int64_t count_judged(const Report& report) {
+  return std::ranges::count_if(report.checks, is_judged, &CheckResult::outcome);
+}
+
 // Counts the checks if the report of an older version has no coverage.
 std::string judged_of_selected(const Report& report) {
-  auto judged = report.coverage.judged;
-  auto selected = report.coverage.selected;
-  if (selected == 0) {
-    selected = std::ssize(report.checks);
-    judged = std::ranges::count_if(
-        report.checks, [](const CheckResult& check) { return is_judged(check.outcome); });
-  }
-  return fmt::format("{} of {}", judged, counted(static_cast<std::uint64_t>(selected), "check"));
+  const auto& coverage = report.coverage;
+  const bool counted_before = coverage.selected > 0;
+  const auto selected = counted_before ? coverage.selected : std::ssize(report.checks);
+  return fmt::format("{} of {}", counted_before ? coverage.judged : count_judged(report),
+                     counted(static_cast<std::uint64_t>(selected), "check"));
 }
 
 // A warning does not explain an unknown verdict.
@@ -69,9 +68,6 @@ bool is_harmless(char c) {
   constexpr std::string_view kSpecial = "'\"`$\\*?;|<>&()[]{}!#~";
   return c > ' ' && c < 0x7f && kSpecial.find(c) == std::string_view::npos;
 }
-
-// Whether this is a later byte of a multi-byte character.
-bool continues_character(char c) { return (static_cast<unsigned char>(c) & 0xc0U) == 0x80; }
 
 // The replacement of `c`, which may be the first byte of several.
 char substitute(char c) {
@@ -126,8 +122,7 @@ void conclude(Report& report, const std::vector<std::string>& checks,
     report.checks.push_back({.id = id, .outcome = worst(report.findings, id)});
   }
   report.coverage.selected = std::ssize(report.checks);
-  report.coverage.judged = std::ranges::count_if(
-      report.checks, [](const CheckResult& check) { return is_judged(check.outcome); });
+  report.coverage.judged = count_judged(report);
   report.undecided = undecided(report.findings, count_unknown);
   report.verdict = verdict_of(report);
 }
@@ -141,25 +136,10 @@ std::size_t count_findings(const Report& report, Outcome outcome) {
   return static_cast<std::size_t>(std::ranges::count(report.findings, outcome, &Finding::outcome));
 }
 
-std::string number_of_checks(const Report& report) {
-  return counted(report.checks.size(), "check");
-}
-
-std::string count_by_outcome(const Report& report) {
-  std::string counts;
-  for (const auto outcome : kWorstFirst) {
-    const auto count = count_checks(report, outcome);
-    if (count == 0) continue;
-    counts += fmt::format("{}{} {}", counts.empty() ? "" : ", ", count, to_string(outcome));
-  }
-  return counts;
-}
-
 const Finding* leading_finding(const Report& report) {
-  const auto worst = std::ranges::min_element(
-      report.findings, {}, [](const Finding& finding) { return rank(finding.outcome); });
-  if (worst == report.findings.end() || rank(worst->outcome) >= rank(Outcome::pass)) return nullptr;
-  return &*worst;
+  const auto worst = std::ranges::min_element(report.findings, {}, rank_of);
+  const bool is_bad = worst != report.findings.end() && rank_of(*worst) < rank(Outcome::pass);
+  return is_bad ? &*worst : nullptr;
 }
 
 std::string why_undecided(const Report& report) {
@@ -216,9 +196,7 @@ std::string one_line(const Report& report, std::size_t max_length, const Finding
   // If there is little room, leave out what was not observed.
   constexpr std::size_t kMinSentence = 30;
   if (!end.empty()) end = fmt::format("; {}", end);
-  if (room_before(end) < kMinSentence) {
-    end = fmt::format("; {}", judged_of_selected(report));
-  }
+  if (room_before(end) < kMinSentence) end = fmt::format("; {}", judged_of_selected(report));
   return fmt::format("{}{}{}{}", verdict, printable(sentence(*leading), room_before(end)), more,
                      end);
 }
@@ -226,7 +204,7 @@ std::string one_line(const Report& report, std::size_t max_length, const Finding
 std::string harmless(std::string_view text, std::size_t max_length) {
   std::string safe;
   for (const char c : text) {
-    if (continues_character(c)) continue;
+    if (text_width({&c, 1}) == 0) continue;  // a later byte of a character
     const char next = substitute(c);
     if (next == ' ' && (safe.empty() || safe.back() == ' ')) continue;
     if (next == ',') remove_trailing_blanks(safe);

@@ -42,12 +42,6 @@ void conclude(Report& report, const std::vector<std::string>& checks,
 // (status 2): bench.job_all_reduce job: not judged: …".
 [[nodiscard]] std::string why_undecided_at_exit(const Report& report);
 
-// "1 check", "45 checks".
-[[nodiscard]] std::string number_of_checks(const Report& report);
-
-// "1 fail, 40 pass, 2 skip", worst first.
-[[nodiscard]] std::string count_by_outcome(const Report& report);
-
 // The first finding with the worst outcome; null if there are only passes and skips.
 [[nodiscard]] const Finding* leading_finding(const Report& report);
 

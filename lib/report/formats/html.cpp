@@ -32,10 +32,8 @@ Json header_of(const Report& report) {
   } else if (is_of_job(report) && report.verdict == Verdict::unhealthy) {
     lines.push_back("No single node is to blame.");
   }
-  if (!report.judged) lines.push_back(why_not_judged(report));
-  if (auto why = why_undecided(report); !why.empty() && report.judged) {
-    lines.push_back(std::move(why));
-  }
+  auto why = report.judged ? why_undecided(report) : why_not_judged(report);
+  if (!why.empty()) lines.push_back(std::move(why));
   return lines;
 }
 
@@ -43,8 +41,8 @@ std::string summary_of(const Report& report) {
   const auto snapshot =
       report.snapshot.empty() ? "" : fmt::format("; snapshot {}", report.snapshot);
   return fmt::format("{} in {:.1f} ms, {}; {}; profile {}; context {}{}; muster {}",
-                     number_of_checks(report), report.duration_ms, report.started, coverage(report),
-                     report.profile, report.context, snapshot, report.muster);
+                     counted(report.checks.size(), "check"), report.duration_ms, report.started,
+                     coverage(report), report.profile, report.context, snapshot, report.muster);
 }
 
 Json findings_of(const Report& report, const Json& document, const Pictures& pictures,
@@ -52,9 +50,8 @@ Json findings_of(const Report& report, const Json& document, const Pictures& pic
   std::vector<std::size_t> shown;
   for (std::size_t i = 0; i < report.findings.size(); ++i) {
     const auto& finding = report.findings[i];
-    const bool worth_showing =
-        rank(finding.outcome) <= rank(Outcome::pass) && !is_plain_pass(finding);
-    if (options.verbose || worth_showing) shown.push_back(i);
+    const bool shows = finding.outcome != Outcome::skip && !is_plain_pass(finding);
+    if (options.verbose || shows) shown.push_back(i);
   }
   std::ranges::stable_sort(shown, {},
                            [&](std::size_t i) { return rank(report.findings[i].outcome); });

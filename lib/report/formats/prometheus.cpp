@@ -6,13 +6,12 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <cstdint>
-#include <ctime>
 #include <map>
 #include <optional>
 #include <utility>
 #include <vector>
 
+#include "lib/base/clock.hpp"
 #include "lib/base/text.hpp"
 #include "lib/report/format.hpp"
 #include "lib/report/summary.hpp"
@@ -37,14 +36,6 @@ std::string label(std::string_view raw) {
     escaped.push_back(c);
   }
   return escaped;
-}
-
-// Converts "2026-11-20T12:00:00Z" to seconds since 1970.
-std::optional<std::int64_t> seconds_since_epoch(const std::string& started) {
-  std::tm broken{};
-  const char* const end = ::strptime(started.c_str(), "%Y-%m-%dT%H:%M:%SZ", &broken);
-  if (end == nullptr || *end != '\0') return std::nullopt;
-  return ::timegm(&broken);
 }
 
 // The series of `muster check` and of muster-bench have different names: both programs write into
@@ -127,37 +118,34 @@ std::optional<double> number_in(const Value& value) {
 
 constexpr std::size_t kMaxSeries = 100;  // of a family whose labels name devices
 
-// The best or worst value of each combination of labels, in the order of their names. Of too many
-// the lowest or highest values are printed.
+enum class Keep { most, least };
+
+// The greatest or least value of each combination of labels, in the order of their names. Of too
+// many combinations those with the greatest or least values are printed.
 class Samples {
  public:
-  void keep_least(std::string labels, double value) {
-    least_ = true;
-    const auto [kept, is_new] = values_.emplace(std::move(labels), value);
-    if (!is_new) kept->second = std::min(kept->second, value);
-  }
+  explicit Samples(Keep keep = Keep::most) : sign_(keep == Keep::least ? 1 : -1) {}
 
-  void keep_most(std::string labels, double value) {
-    const auto [kept, is_new] = values_.emplace(std::move(labels), value);
-    if (!is_new) kept->second = std::max(kept->second, value);
+  void add(std::string labels, double value) {
+    const auto [kept, is_new] = values_.emplace(std::move(labels), sign_ * value);
+    kept->second = std::min(kept->second, sign_ * value);
   }
 
   void add_to(Page& page, std::string_view name, std::string_view help,
               std::size_t most = kMaxSeries) const {
     if (values_.empty()) return;
     page.family(name, help);
-    const double sign = least_ ? 1 : -1;
     std::vector<std::pair<double, std::string_view>> worst_first;
-    for (const auto& [labels, value] : values_) worst_first.emplace_back(sign * value, labels);
+    for (const auto& [labels, value] : values_) worst_first.emplace_back(value, labels);
     std::ranges::sort(worst_first);
     worst_first.resize(std::min(most, worst_first.size()));
     std::ranges::sort(worst_first, {}, &std::pair<double, std::string_view>::second);
-    for (const auto& [value, labels] : worst_first) page.sample(labels, sign * value);
+    for (const auto& [value, labels] : worst_first) page.sample(labels, sign_ * value);
   }
 
  private:
-  std::map<std::string, double> values_;
-  bool least_ = false;
+  double sign_;
+  std::map<std::string, double> values_;  // times the sign
 };
 
 // "check=\"host.disk\",device=\"/\"".
@@ -167,6 +155,10 @@ std::string labels_of(const Reading& reading) {
     text += fmt::format("{}{}=\"{}\"", text.empty() ? "" : ",", name, label(value));
   }
   return text;
+}
+
+std::string labels_of(const Finding& finding) {
+  return fmt::format(R"(check="{}",device="{}")", label(finding.check), label(finding.device));
 }
 
 constexpr std::string_view kHeadroom = "headroom_ratio";
@@ -180,18 +172,16 @@ bool has_margin(const Finding& finding) {
 
 // How far a value is from its limit. Checks without readings have it in their findings.
 void add_headroom(Page& page, const Report& report) {
-  Samples samples;
+  Samples samples(Keep::least);
   for (const auto& reading : report.readings) {
-    if (reading.metric == kHeadroom) samples.keep_least(labels_of(reading), reading.value);
+    if (reading.metric == kHeadroom) samples.add(labels_of(reading), reading.value);
   }
   for (const auto& finding : report.findings) {
     const auto observed = number_in(finding.observed);
     const auto limit = number_in(finding.limit);
     if (!has_margin(finding) || !observed || !limit || *limit == 0) continue;
     const double distance = std::abs((*limit - *observed) / *limit);
-    samples.keep_least(
-        fmt::format(R"(check="{}",device="{}")", label(finding.check), label(finding.device)),
-        finding.outcome == Outcome::pass ? distance : -distance);
+    samples.add(labels_of(finding), finding.outcome == Outcome::pass ? distance : -distance);
   }
   samples.add_to(page, kHeadroom,
                  "Distance of the observed value from its limit as a share of the limit: 0 at the "
@@ -226,7 +216,7 @@ void add_readings(Page& page, const Report& report, bool with_common) {
     if (metric.common && !with_common) continue;
     Samples samples;
     for (const auto& reading : report.readings) {
-      if (reading.metric == metric.name) samples.keep_most(labels_of(reading), reading.value);
+      if (reading.metric == metric.name) samples.add(labels_of(reading), reading.value);
     }
     samples.add_to(page, metric.name, metric.help, metric.most);
   }
@@ -267,7 +257,7 @@ void add_measurements(Page& page, const Report& report) {
     const auto& conditions = each.conditions;
     const auto metric = metric_of(each.unit, each.quantity == "busbw");
     if (metric.empty() || !std::isfinite(each.value)) continue;
-    values[metric].keep_most(
+    values[metric].add(
         fmt::format(R"(test="{}",quantity="{}",device="{}",nodes="{}")",
                     label(conditions.test.empty() ? conditions.collective : conditions.test),
                     label(each.quantity),
@@ -280,9 +270,7 @@ void add_measurements(Page& page, const Report& report) {
         finding.check == "bench.min_busbw" || finding.check.starts_with("bench.job_");
     const auto metric = metric_of(finding.unit, on_a_bus);
     if (metric.empty() || !limit) continue;
-    limits[metric].keep_most(
-        fmt::format(R"(check="{}",device="{}")", label(finding.check), label(finding.device)),
-        in_unit_of_metric(*limit, finding.unit));
+    limits[metric].add(labels_of(finding), in_unit_of_metric(*limit, finding.unit));
   }
   for (const auto& [metric, samples] : values) {
     samples.add_to(page, metric, "The best that each test and device reached.");
@@ -312,9 +300,9 @@ std::string to_prometheus(const Report& report, const RenderOptions& options) {
   add_probes(page, report);
   page.family("run_duration_seconds", "How long the run took.");
   page.sample("", report.duration_ms / 1000.0);
-  if (const auto seconds = seconds_since_epoch(report.started)) {
+  if (const auto started = parse_utc(report.started)) {
     page.family("last_run_timestamp_seconds", "When the run started.");
-    page.sample("", *seconds);
+    page.sample("", started->time_since_epoch().count());
   }
   return std::move(page).text();
 }

@@ -210,6 +210,17 @@ std::string verdict_line(const Report& report, const RenderOptions& options) {
                      painted(word, paint_of(report.verdict), true), rest);
 }
 
+// "1 fail, 40 pass, 2 skip", worst first.
+std::string count_by_outcome(const Report& report) {
+  std::string counts;
+  for (const auto outcome : kWorstFirst) {
+    const auto count = count_checks(report, outcome);
+    if (count == 0) continue;
+    counts += fmt::format("{}{} {}", counts.empty() ? "" : ", ", count, to_string(outcome));
+  }
+  return counts;
+}
+
 // The reached bandwidth and the loss of each cause, as bars.
 std::string bars(const Breakdown& breakdown) {
   constexpr double kSigns = 40;
@@ -244,11 +255,12 @@ std::string to_text(const Report& report, const RenderOptions& options) {
   for (const auto& each : report.breakdowns) text += bars(each);
   if (!text.empty()) text.push_back('\n');
   text.insert(0, from);
-  text += closing_line("checked",
-                       fmt::format("{} in {:.1f} ms, context {}{}{}", number_of_checks(report),
-                                   report.duration_ms, printable(report.context),
-                                   report.checks.empty() ? "" : ": ", count_by_outcome(report)),
-                       options);
+  text += closing_line(
+      "checked",
+      fmt::format("{} in {:.1f} ms, context {}{}{}", counted(report.checks.size(), "check"),
+                  report.duration_ms, printable(report.context), report.checks.empty() ? "" : ": ",
+                  count_by_outcome(report)),
+      options);
   if (!report.container.empty()) {
     text += closing_line("inside", printable(report.container), options);
   }

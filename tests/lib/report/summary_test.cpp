@@ -71,8 +71,11 @@ TEST(VerdictTest, IsUnknownForUnknownsThatCount) {
   EXPECT_THAT(report.undecided, IsEmpty());
 }
 
-TEST(VerdictTest, IsUnknownWithoutRequiredFacts) {
-  Report report{.findings = {of("a.a", Outcome::pass), of("b.b", Outcome::skip)}};
+TEST(VerdictTest, IsUnknownIfNothingWasJudgedOrWithoutRequiredFacts) {
+  Report report{.findings = {of("b.b", Outcome::skip)}};
+  conclude(report, {"b.b"});
+  EXPECT_EQ(report.verdict, Verdict::unknown);
+  report.findings.push_back(of("a.a", Outcome::pass));
   report.coverage.not_observed = {{"GPUs", "no NVML", false}};
   conclude(report, {"a.a", "b.b"});
   EXPECT_EQ(report.verdict, Verdict::healthy);
@@ -105,12 +108,6 @@ TEST(FormatTest, TheConditionUndecidedHoldsUnlessThereIsAVerdict) {
 TEST(BenchChecksTest, IncludeBandwidthChecks) {
   for (const auto id : kBandwidthChecks) EXPECT_NE(find_bench_check(id), nullptr) << id;
   EXPECT_EQ(find_bench_check("bench.gem"), nullptr);
-}
-
-TEST(VerdictTest, IsNotHealthyIfNothingWasJudged) {
-  Report report{.findings = {of("a.a", Outcome::skip)}};
-  conclude(report, {"a.a"});
-  EXPECT_EQ(report.verdict, Verdict::unknown);
 }
 
 struct Case {
