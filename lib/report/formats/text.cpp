@@ -17,6 +17,7 @@ namespace muster {
 namespace {
 
 constexpr std::size_t kOutcomeWidth = 7;
+constexpr std::size_t kIndent = kOutcomeWidth + 2;
 
 enum class Paint { plain, red, yellow, green, magenta, dim, bold };
 
@@ -41,6 +42,11 @@ Paint paint_of(Verdict verdict) {
 std::string padded(std::string_view text, std::size_t width) {
   const auto taken = text_width(text);
   return fmt::format("{}{}", text, std::string(width - std::min(width, taken), ' '));
+}
+
+// The first column of a line.
+std::string outcome_column(Outcome outcome, const RenderOptions& options) {
+  return painted(padded(to_string(outcome), kOutcomeWidth), paint_of(outcome), options.colour);
 }
 
 bool is_shown(const Finding& finding, const RenderOptions& options) {
@@ -105,7 +111,7 @@ std::string findings_table(const Report& report, const RenderOptions& options) {
   constexpr std::size_t kColumnWidth = 45;
   const auto column = kOutcomeWidth + check_width + device_width + 6;
   const bool below = options.width > 0 && options.width < column + kColumnWidth;
-  const auto indent = below ? kOutcomeWidth + 2 : column;
+  const auto indent = below ? kIndent : column;
   std::string table;
   for (const auto& row : rows) {
     const auto& finding = *row.finding;
@@ -114,12 +120,11 @@ std::string findings_table(const Report& report, const RenderOptions& options) {
         finding.code.empty() ? std::string() : fmt::format(" [{}]", printable(finding.code, 40));
     const auto message =
         fmt::format("{}{}{}{}", row.message, code, remedy.empty() ? "" : " -> ", remedy);
-    const auto outcome = padded(to_string(finding.outcome), kOutcomeWidth);
-    table += fmt::format(
-        "{}  {}  {}{}{}\n", painted(outcome, paint_of(finding.outcome), options.colour),
-        padded(row.check, check_width), below ? row.device : padded(row.device, device_width),
-        below ? fmt::format("\n{}", std::string(indent, ' ')) : "  ",
-        wrapped(message, indent, options.width));
+    table += fmt::format("{}  {}  {}{}{}\n", outcome_column(finding.outcome, options),
+                         padded(row.check, check_width),
+                         below ? row.device : padded(row.device, device_width),
+                         below ? fmt::format("\n{}", std::string(indent, ' ')) : "  ",
+                         wrapped(message, indent, options.width));
   }
   return table;
 }
@@ -136,11 +141,10 @@ std::string gaps_table(const Report& report, const RenderOptions& options) {
       return is_silent(probe) && probe.reason == gap.reason;
     });
     if (options.quiet ? !gap.required : explained) continue;
-    const auto outcome = gap.required ? Outcome::unknown : Outcome::skip;
-    const auto word = padded(to_string(outcome), kOutcomeWidth);
     const auto text = fmt::format("not observed: {}: {}", gap.what, printable(gap.reason));
-    table += fmt::format("{}  {}\n", painted(word, paint_of(outcome), options.colour),
-                         wrapped(text, kOutcomeWidth + 2, options.width));
+    table += fmt::format("{}  {}\n",
+                         outcome_column(gap.required ? Outcome::unknown : Outcome::skip, options),
+                         wrapped(text, kIndent, options.width));
   }
   return table;
 }
@@ -156,16 +160,12 @@ std::string probes_table(const Report& report, const RenderOptions& options) {
     const auto begin = fmt::format("probe    {}  {}  {:.1f} ms", padded(printable(probe.name), 12),
                                    padded(printable(probe.status), 7), probe.duration_ms);
     const auto reason = printable(probe.reason);
-    const bool fits =
-        options.width == 0 || text_width(begin) + 2 + text_width(reason) <= options.width;
-    const auto indent = kOutcomeWidth + 2;
-    table += begin;
-    if (!reason.empty()) {
-      table += fits ? fmt::format("  {}", reason)
-                    : fmt::format("\n{}{}", std::string(indent, ' '),
-                                  wrapped(reason, indent, options.width));
-    }
-    table.push_back('\n');
+    const auto width = text_width(begin) + 2 + text_width(reason);
+    const bool below = options.width > 0 && width > options.width;
+    const std::string between = reason.empty() ? ""
+                                : below        ? fmt::format("\n{:{}}", "", kIndent)
+                                               : "  ";
+    table += fmt::format("{}{}{}\n", begin, between, wrapped(reason, kIndent, options.width));
   }
   return table;
 }
@@ -178,7 +178,7 @@ std::string joined(const std::vector<std::string>& parts, std::string_view betwe
 std::string closing_line(std::string_view word, std::string_view text,
                          const RenderOptions& options) {
   return fmt::format("{}  {}\n", padded(word, kOutcomeWidth),
-                     wrapped(text, kOutcomeWidth + 2, options.width));
+                     wrapped(text, kIndent, options.width));
 }
 
 std::string verdict_line(const Report& report, const RenderOptions& options) {
@@ -200,8 +200,7 @@ std::string verdict_line(const Report& report, const RenderOptions& options) {
     why = fmt::format("{}{}{}", whom, why.empty() ? "" : "; ", why);
   }
   const auto end = fmt::format("{}{}{}", host, why.empty() ? "" : ": ", printable(why));
-  const auto text =
-      wrapped(fmt::format("{} is {}{}", node, word, end), kOutcomeWidth + 2, options.width);
+  const auto text = wrapped(fmt::format("{} is {}{}", node, word, end), kIndent, options.width);
   if (!options.colour) return fmt::format("verdict  {}\n", text);
   // Colours were left out, since they have no width.
   const auto plain = fmt::format("{} is {}", node, word);

@@ -68,10 +68,11 @@ class RecogniseTest : public ::testing::Test {
                       : Recognised{.profile = candidates.error().message};
   }
 
-  void expect(const Hardware& node, std::string_view profile, const char* last = nullptr) const {
+  void expect(const Hardware& node, std::string_view profile, std::string_view last = "") const {
     const auto result = of(node);
     EXPECT_EQ(result.profile, profile);
-    if (last != nullptr) EXPECT_EQ(result.evidence.back(), last);
+    if (last.empty()) return;
+    EXPECT_EQ(result.evidence.back(), last);
   }
 
   ProfileFiles files;
