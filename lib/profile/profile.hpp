@@ -25,7 +25,7 @@ namespace muster {
 template <class Limits>
 struct LimitGroup : Limits {
   LimitGroup() = default;
-  LimitGroup(Limits limits) : Limits(std::move(limits)) {}  // NOLINT(google-explicit-constructor)
+  LimitGroup(Limits all) : Limits(std::move(all)) {}  // NOLINT(google-explicit-constructor)
   Limits* operator->() { return this; }
   const Limits* operator->() const { return this; }
   const Limits& operator*() const { return *this; }
