@@ -132,11 +132,11 @@ Result<std::string> receive_answer(int socket, const Identity& self, int from,
   const auto bytes = std::as_writable_bytes(std::span(&answer, 1));
   // Another program that speaks first may send less than a greeting and then wait.
   const auto magic = bytes.first(sizeof answer.magic);
-  TRY(transfer({}, {.socket = socket, .bytes = magic}, &deadline));
+  TRY(transfer({}, {.socket = socket, .bytes = magic}, deadline));
   if (!std::ranges::equal(kProgram, std::span(answer.magic).first(kProgram.size()))) {
     return make_error("another program listens there");
   }
-  TRY(transfer({}, {.socket = socket, .bytes = bytes.subspan(magic.size())}, &deadline));
+  TRY(transfer({}, {.socket = socket, .bytes = bytes.subspan(magic.size())}, deadline));
   if (answer.refused != 0) return text_of(answer);
   if (answer.from != static_cast<std::uint32_t>(from)) return make_error("another rank answers");
   return objection_to(answer, self);

@@ -60,6 +60,10 @@ class Poller {
     return slot < sockets_.size() && sockets_[slot].revents != 0;
   }
 
+  [[nodiscard]] bool is_any_ready() const {
+    return std::ranges::any_of(sockets_, [](const pollfd& each) { return each.revents != 0; });
+  }
+
  private:
   static constexpr std::size_t kNoSlot = SIZE_MAX;
 

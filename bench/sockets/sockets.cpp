@@ -7,7 +7,6 @@
 #include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
-#include <poll.h>
 #include <sys/resource.h>
 
 #include <algorithm>
@@ -16,8 +15,10 @@
 #include <chrono>
 #include <cstring>
 #include <memory>
+#include <optional>
 #include <thread>
 
+#include "bench/sockets/poller.hpp"
 #include "lib/base/text.hpp"
 
 namespace muster::bench {
@@ -76,50 +77,41 @@ struct FoundAddress {
   std::string host;
 };
 
-Result<FoundAddress> describe(const ifaddrs& each) {
+// Empty if others cannot use the address.
+std::optional<FoundAddress> describe(const ifaddrs& each) {
   constexpr unsigned kUp = IFF_UP | IFF_RUNNING;
-  if (each.ifa_addr == nullptr || (each.ifa_flags & kUp) != kUp) return make_missing("down");
+  if (each.ifa_addr == nullptr || (each.ifa_flags & kUp) != kUp) return std::nullopt;
   const auto family = each.ifa_addr->sa_family;
-  if (family != AF_INET && family != AF_INET6) return make_missing("not an IP address");
+  if (family != AF_INET && family != AF_INET6) return std::nullopt;
   Address address;
   address.length =
       static_cast<socklen_t>(family == AF_INET ? sizeof(sockaddr_in) : sizeof(sockaddr_in6));
   std::memcpy(&address.storage, each.ifa_addr, address.length);
   auto host = to_text(address);
-  if (host.starts_with("fe80")) return make_missing("valid on one link only");
+  if (host.starts_with("fe80")) return std::nullopt;  // valid on one link only
   if ((each.ifa_flags & IFF_LOOPBACK) != 0) return FoundAddress{3, host};
   if (is_bridge(each.ifa_name)) return FoundAddress{2, host};
   return FoundAddress{family == AF_INET ? 0 : 1, host};
 }
 
-using std::chrono::milliseconds;
-
 tl::unexpected<Error> system_error(std::string_view call, int error) {
   return make_error(fmt::format("{}: {}", call, std::strerror(error)));
 }
 
-// The timeout for poll(): -1 without a deadline.
-int milliseconds_until(const Clock::time_point* deadline) {
-  constexpr std::int64_t kMax = 3'600'000;
-  if (deadline == nullptr) return -1;
-  const auto left = std::chrono::ceil<milliseconds>(*deadline - Clock::now()).count();
-  return static_cast<int>(std::clamp<std::int64_t>(left, 0, kMax));
-}
-
-// poll() ignores sockets that are negative.
-Result<void> wait_for(pollfd one, pollfd other, const Clock::time_point* deadline) {
-  std::array<pollfd, 2> both{one, other};
-  for (;;) {
-    const int ready = ::poll(both.data(), both.size(), milliseconds_until(deadline));
-    if (ready > 0) return {};
-    if (ready == 0) return make_error("no answer in time");
-    if (errno != EINTR) return system_error("poll", errno);
+// Waits until a socket of `poller` is ready.
+Result<void> wait_for(Poller& poller, Clock::time_point deadline) {
+  while (!poller.is_any_ready()) {
+    if (Clock::now() >= deadline) return make_error("no answer in time");
+    poller.wait(deadline);
   }
+  return {};
 }
 
 Result<Descriptor> connect_address(const Address& address, Clock::time_point deadline) {
   TRY_ASSIGN(auto socket, start_connecting(address));
-  TRY(wait_for({.fd = socket.get(), .events = POLLOUT, .revents = 0}, {.fd = -1}, &deadline));
+  Poller poller;
+  poller.add_writing(socket.get());
+  TRY(wait_for(poller, deadline));
   if (const int error = error_of(socket.get()); error != 0) {
     return make_error(std::strerror(error));
   }
@@ -271,7 +263,7 @@ Result<Descriptor> connect_to(const std::vector<Endpoint>& endpoints, Clock::tim
       if (socket) return socket;
       last = socket.error();
     }
-    std::this_thread::sleep_for(milliseconds(50));
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
   } while (Clock::now() < deadline);
   return tl::unexpected(last);
 }
@@ -291,17 +283,17 @@ void notice_loss(int socket) {
   set_option(socket, IPPROTO_TCP, TCP_USER_TIMEOUT, 15000);
 }
 
-Result<void> transfer(Outgoing out, Incoming in, const Clock::time_point* deadline) {
+Result<void> transfer(Outgoing out, Incoming in, Clock::time_point deadline) {
   while (!out.bytes.empty() || !in.bytes.empty()) {
     TRY_ASSIGN(const auto sent, send_some(out));
     out.bytes = out.bytes.subspan(sent);
     TRY_ASSIGN(const auto received, receive_some(in));
     in.bytes = in.bytes.subspan(received);
     if (sent + received != 0) continue;
-    const int to = out.bytes.empty() ? -1 : out.socket;
-    const int from = in.bytes.empty() ? -1 : in.socket;
-    TRY(wait_for({.fd = to, .events = POLLOUT, .revents = 0},
-                 {.fd = from, .events = POLLIN, .revents = 0}, deadline));
+    Poller poller;
+    if (!out.bytes.empty()) poller.add_writing(out.socket);
+    if (!in.bytes.empty()) poller.add(in.socket);
+    TRY(wait_for(poller, deadline));
   }
   return {};
 }

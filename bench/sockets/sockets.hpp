@@ -93,7 +93,7 @@ struct Incoming {
 // Moves all bytes in both directions at once, by the deadline; without one it waits until the
 // sockets are shut down.
 [[nodiscard]] Result<void> transfer(Outgoing out, Incoming in,
-                                    const Clock::time_point* deadline = nullptr);
+                                    Clock::time_point deadline = Clock::time_point::max());
 
 // Raises the limit on descriptors if fewer than `wanted` are allowed. `who` is for the message.
 [[nodiscard]] Result<void> allow_descriptors(std::string_view who, std::size_t wanted);

@@ -70,7 +70,7 @@ std::string read_all(int socket, Clock::time_point until) {
   char byte = 0;
   while (text.size() < kMax &&
          transfer({}, {.socket = socket, .bytes = std::as_writable_bytes(std::span(&byte, 1))},
-                  &until)) {
+                  until)) {
     text.push_back(byte);
   }
   return text;
@@ -197,7 +197,7 @@ std::string ask_ras(Clock::duration limit) {
   const auto socket = connect_once(*where, until, limit);
   if (!socket) return {};
   const auto question = std::as_bytes(std::span(kQuestion));
-  if (!transfer({.socket = socket->get(), .bytes = question}, {}, &until)) return {};
+  if (!transfer({.socket = socket->get(), .bytes = question}, {}, until)) return {};
   const auto answer = read_all(socket->get(), until);
   return answer.starts_with("SERVER PROTOCOL ") ? trouble_in_ras_answer(answer) : "";
 }
