@@ -90,7 +90,7 @@ class Client {
   void wait() {
     auto until = std::min({start_ends_, verdict_ends_, report_ends_});
     const bool watches_deadlines = !overdue_ && !trouble_ && !giving_up_;
-    if (watches_deadlines) until = std::min(until, group_.next_check());
+    if (watches_deadlines) until = std::min(until, group_.stage().next_check());
     group_.arm(until, watches_deadlines);
     poller_.clear();
     poller_.add(group_.wake_descriptor());
@@ -99,16 +99,12 @@ class Client {
   }
 
   void handle_process() {
-    if (poller_.is_ready(0)) group_.clear_wake();
-    // Read before the posts, so that these include the last one.
-    const bool leaving = group_.is_leaving();
-    for (auto& message : group_.take_posts()) {
+    auto orders = group_.take_orders();
+    for (auto& message : orders.posts) {
       if (socket_) socket_->send(std::move(message));
     }
-    if (!giving_up_ && !trouble_) {
-      if (const auto reason = group_.giving_up()) give_up(*reason);
-    }
-    if (leaving) say_goodbye();
+    if (orders.giving_up && !giving_up_ && !trouble_) give_up(*orders.giving_up);
+    if (orders.leaving) say_goodbye();
   }
 
   void hear() {
@@ -186,10 +182,10 @@ class Client {
     verdict_ends_ = after(4 * options_.grace);
   }
 
-  void give_up(const GivingUp& reason) {
-    giving_up_ = reason.why;
-    if (!socket_) return end_quietly(reason.why);
-    socket_->send(pack(Kind::give_up, to_text(trouble_of(reason, group_.stage().phase))));
+  void give_up(const Trouble& reason) {
+    giving_up_ = reason.what;
+    if (!socket_) return end_quietly(reason.what);
+    socket_->send(pack(Kind::give_up, to_text(reason)));
     report_ends_ = after(2 * options_.grace);
   }
 

@@ -74,8 +74,8 @@ class Group {
   [[nodiscard]] virtual Result<void> barrier() = 0;
 
   // Records that this process is now in `phase` and must enter the next one within `limit`;
-  // otherwise every `on_trouble` is called. Sends nothing. All ranks enter
-  // the same phases in the same order. With `counters`, each finished operation restarts the limit.
+  // otherwise every `on_trouble` is called. Sends nothing. All ranks enter the same phases in the
+  // same order. With `counters`, each finished operation restarts the limit.
   virtual void enter(Phase phase, Clock::duration limit, ProgressCounters counters = {}) = 0;
 
   // The ranks whose texts this process is waiting for. Thread-safe.
@@ -90,7 +90,7 @@ class Group {
 
   // Ends the run: calls `on_trouble` of all other processes. Returns once they have heard and rank
   // 0 has ended, or after twice the grace.
-  virtual void give_up(GivingUp reason) = 0;
+  virtual void give_up(Trouble reason) = 0;
 };
 
 }  // namespace muster::bench

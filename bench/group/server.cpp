@@ -63,7 +63,7 @@ class Server {
   void wait() {
     auto until = std::min({patience_ends_, losses_end_, answers_end_});
     const bool watches_deadlines = !overdue_;
-    if (watches_deadlines) until = std::min(until, group_.next_check());
+    if (watches_deadlines) until = std::min(until, group_.stage().next_check());
     if (door_) until = std::min(until, door_->next_deadline());
     group_.arm(until, watches_deadlines);
     poller_.clear();
@@ -78,14 +78,10 @@ class Server {
   }
 
   void handle_process() {
-    if (poller_.is_ready(0)) group_.clear_wake();
-    // Read before the posts, so that these include the last one.
-    const bool leaving = group_.is_leaving();
-    for (const auto& message : group_.take_posts()) send_all(message);
-    if (const auto reason = group_.giving_up()) {
-      return give_up(0, trouble_of(*reason, group_.stage().phase));
-    }
-    if (leaving) say_goodbye();
+    const auto orders = group_.take_orders();
+    for (const auto& message : orders.posts) send_all(message);
+    if (orders.giving_up) return give_up(0, *orders.giving_up);
+    if (orders.leaving) say_goodbye();
   }
 
   void admit_arrivals() {

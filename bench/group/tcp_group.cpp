@@ -57,7 +57,7 @@ TcpGroup::TcpGroup(JoinOptions options, Descriptor wake)
 TcpGroup::~TcpGroup() {
   {
     const std::lock_guard lock(mutex_);
-    leaving_ = true;
+    orders_.leaving = true;
     wake();
   }
   if (thread_.joinable()) thread_.join();
@@ -116,11 +116,6 @@ void TcpGroup::wake() const {
   [[maybe_unused]] const auto count = ::write(wake_.get(), &one, sizeof one);
 }
 
-void TcpGroup::clear_wake() {
-  std::uint64_t count = 0;
-  [[maybe_unused]] const auto got = ::read(wake_.get(), &count, sizeof count);
-}
-
 void TcpGroup::enter(Phase phase, Clock::duration limit, ProgressCounters counters) {
   const std::lock_guard lock(mutex_);
   ++stage_.number;
@@ -132,7 +127,7 @@ void TcpGroup::enter(Phase phase, Clock::duration limit, ProgressCounters counte
   stage_.unit = stage_.counted ? counters_.unit : std::string();
   stage_.started = stage_.finished = 0;
   if (counters_) stage_.finished = counters_.finished();
-  if (check_time() < armed_) wake();
+  if (stage_.next_check() < armed_) wake();
 }
 
 void TcpGroup::update_progress() {
@@ -140,18 +135,6 @@ void TcpGroup::update_progress() {
   stage_.started = counters_.started();
   const auto now = counters_.finished();
   if (std::exchange(stage_.finished, now) != now) stage_.deadline = after(stage_.limit);
-}
-
-// Often enough to notice soon that a restarted limit has expired.
-Clock::time_point TcpGroup::check_time() const {
-  constexpr int kChecks = 8;
-  return counters_ ? std::min(stage_.deadline, after(stage_.limit / kChecks)) : stage_.deadline;
-}
-
-Clock::time_point TcpGroup::next_check() {
-  const std::lock_guard lock(mutex_);
-  update_progress();
-  return check_time();
 }
 
 Result<void> TcpGroup::post(Kind kind, std::string_view text) {
@@ -162,7 +145,7 @@ Result<void> TcpGroup::post(Kind kind, std::string_view text) {
   auto message = pack(kind, text);
   const std::lock_guard lock(mutex_);
   if (trouble_) return make_error(*trouble_);
-  posts_.push_back(std::move(message));
+  orders_.posts.push_back(std::move(message));
   wake();
   return {};
 }
@@ -231,32 +214,24 @@ bool TcpGroup::pass_over(const Trouble& loss, const std::vector<std::size_t>& so
   return true;
 }
 
-void TcpGroup::give_up(GivingUp reason) {
+void TcpGroup::give_up(Trouble reason) {
   std::unique_lock lock(mutex_);
-  if (!giving_up_) giving_up_ = std::move(reason);
+  if (!orders_.giving_up) orders_.giving_up = std::move(reason);
   wake();
   changed_.wait_for(lock, 2 * options_.grace, [this] { return ended_; });
 }
 
-std::vector<PackedMessage> TcpGroup::take_posts() {
+TcpGroup::Orders TcpGroup::take_orders() {
+  std::uint64_t count = 0;
+  [[maybe_unused]] const auto got = ::read(wake_.get(), &count, sizeof count);
   const std::lock_guard lock(mutex_);
-  return std::exchange(posts_, {});
+  return {std::exchange(orders_.posts, {}), orders_.giving_up, orders_.leaving};
 }
 
 Stage TcpGroup::stage() {
   const std::lock_guard lock(mutex_);
   update_progress();
   return stage_;
-}
-
-bool TcpGroup::is_leaving() {
-  const std::lock_guard lock(mutex_);
-  return leaving_;
-}
-
-std::optional<GivingUp> TcpGroup::giving_up() {
-  const std::lock_guard lock(mutex_);
-  return giving_up_;
 }
 
 void TcpGroup::arm(Clock::time_point until, bool watches_deadlines) {

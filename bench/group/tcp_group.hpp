@@ -31,9 +31,7 @@ class TcpGroup final : public Group {
 
   // For the process. A call that waits returns an error once the run cannot go on.
   [[nodiscard]] int rank() const override { return options_.rank; }
-
   [[nodiscard]] int size() const override { return options_.world; }
-
   [[nodiscard]] Result<std::vector<std::string>> gather(std::string_view mine) override;
   [[nodiscard]] Result<std::string> broadcast(std::string_view text) override;
   [[nodiscard]] Result<void> barrier() override;
@@ -41,19 +39,22 @@ class TcpGroup final : public Group {
   [[nodiscard]] std::vector<int> awaited() override;
   void go_on_without_the_lost() override;
   [[nodiscard]] std::vector<Trouble> losses() override;
-  void give_up(GivingUp reason) override;
+  void give_up(Trouble reason) override;
 
   // For the thread. A source is a rank that sends texts: on rank 0 source i is rank i + 1,
   // elsewhere the only one is rank 0.
   [[nodiscard]] int wake_descriptor() const { return wake_.get(); }
 
-  void clear_wake();
-  [[nodiscard]] std::vector<PackedMessage> take_posts();
+  // What the process has asked of the thread.
+  struct Orders {
+    std::vector<PackedMessage> posts;
+    std::optional<Trouble> giving_up;
+    bool leaving = false;
+  };
+
+  // Takes the posts since the last call.
+  [[nodiscard]] Orders take_orders();
   [[nodiscard]] Stage stage();
-  // When to check the stage again: at its deadline, or earlier if it has counters.
-  [[nodiscard]] Clock::time_point next_check();
-  [[nodiscard]] bool is_leaving();
-  [[nodiscard]] std::optional<GivingUp> giving_up();
   // Announces that the thread sleeps until then. With `watches_deadlines`, entering a phase with an
   // earlier deadline wakes it.
   void arm(Clock::time_point until, bool watches_deadlines);
@@ -82,7 +83,6 @@ class TcpGroup final : public Group {
   void mark(bool& flag);
   // Call these with the mutex held.
   void update_progress();
-  [[nodiscard]] Clock::time_point check_time() const;
   [[nodiscard]] bool can_collect() const;
 
   JoinOptions options_;
@@ -93,14 +93,12 @@ class TcpGroup final : public Group {
   std::vector<Inbox> inboxes_;
   bool goes_on_ = false;
   std::vector<Trouble> losses_;
-  std::vector<PackedMessage> posts_;
+  Orders orders_;
   Stage stage_;
   ProgressCounters counters_;  // may be unset
   Clock::time_point armed_ = Clock::time_point::max();
   bool joined_ = false;
-  bool leaving_ = false;
   bool ended_ = false;
-  std::optional<GivingUp> giving_up_;
   std::optional<std::string> trouble_;
 };
 

@@ -120,14 +120,6 @@ std::string common_state(const Stage& stage, bool alone) {
 
 }  // namespace
 
-Trouble trouble_of(const GivingUp& reason, const Phase& phase) {
-  return {.kind = reason.stopped ? Trouble::Kind::stopped : Trouble::Kind::given_up,
-          .phase = phase,
-          .what = reason.why,
-          .broken = reason.broken,
-          .explained = reason.explained};
-}
-
 std::string to_text(const Trouble& trouble) { return to_json_line(trouble); }
 
 std::optional<Trouble> read_trouble(std::string_view text) {

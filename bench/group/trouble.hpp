@@ -46,7 +46,7 @@ struct Trouble {
     lost,      // a rank's process has ended, or its node is down
     late,      // a phase took longer than its limit
     given_up,  // a rank reported its own error
-    stopped,   // a signal told this process to end
+    stopped,   // a signal ended this process, which is not evidence against its node
   };
   MUSTER_DESCRIBED(Trouble);
   MUSTER_REQUIRED(Kind, kind, "") = Kind::lost;
@@ -57,24 +57,13 @@ struct Trouble {
   // This process itself found that rank 0 is gone or silent, so rank 0 reports nothing.
   bool without_rank_0 = false;
   MUSTER_REQUIRED(bool, broken, "the rank that gave up has a broken device") = false;
-  MUSTER_REQUIRED(bool, explained, "by a setting, and not by its node") = false;
+  MUSTER_REQUIRED(bool, explained, "by a setting, not by its node") = false;
 };
 
 inline constexpr std::array<std::string_view, 5> kTroubleWords{"absent", "lost", "late", "given_up",
                                                                "stopped"};
 
 constexpr const auto& json_words(Trouble::Kind /*type*/) { return kTroubleWords; }
-
-// Why a rank ends the run.
-struct GivingUp {
-  std::string why;
-  bool stopped = false;    // by a signal, which is not evidence against its node
-  bool broken = false;     // a device reports to be broken
-  bool explained = false;  // by a setting of its container or its environment
-};
-
-// The trouble of a rank that ends the run in this phase, without its number.
-[[nodiscard]] Trouble trouble_of(const GivingUp& reason, const Phase& phase);
 
 // The phase that a process is in, and how far it has come.
 struct Stage {
@@ -88,6 +77,13 @@ struct Stage {
   MUSTER_REQUIRED(Phase, phase, ""){"start", Part::starting};
   MUSTER_REQUIRED(Clock::duration, limit, ""){};
   Clock::time_point deadline = Clock::time_point::max();  // not sent to others
+
+  // When to check it again: at its deadline, or earlier if it is counted, to notice soon that a
+  // restarted limit has expired.
+  [[nodiscard]] Clock::time_point next_check() const {
+    constexpr int kChecks = 8;
+    return counted ? std::min(deadline, Clock::now() + limit / kChecks) : deadline;
+  }
 };
 
 // Conversions to text and back. The parsers return nothing for malformed text.

@@ -145,7 +145,7 @@ int give_up(RankContext& self, Error error) {
                         .broken = error.broken,
                         .explained = explained};
   if (self.leads()) self.emergency.report(trouble);
-  group->give_up({.why = error.message, .broken = error.broken, .explained = explained});
+  group->give_up(trouble);
   replay_nccl_log();
   return exit_status_of(trouble);
 }

@@ -117,7 +117,7 @@ void Emergency::end(const Trouble& trouble) {
   const auto losses = stopped ? group_->losses() : std::vector<Trouble>{};
   const auto& cause = losses.empty() ? trouble : losses.front();
   if (!echo) report_or_note(cause);
-  if (stopped) group_->give_up({.why = trouble.what, .stopped = true});
+  if (stopped) group_->give_up(trouble);
   if (backend_ != nullptr) call_within(patience_, [this] { backend_->abort(); });
   if (reporter_.before_exit) call_within(patience_, reporter_.before_exit);
   ::_exit(echo ? kExitUndecided : exit_status_of(cause));

@@ -4,16 +4,13 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <atomic>
-#include <csignal>
 #include <future>
 #include <thread>
 #include <vector>
 
 #include "bench/group/message_socket.hpp"
-#include "bench/launch/local.hpp"
 #include "tests/bench/group/harness.hpp"
 
 namespace muster::bench {
@@ -215,55 +212,6 @@ TEST(GroupTest, ReportsAPortInUse) {
   const auto group = Group::join({.rank = 0, .world = 2, .addresses = listener.addresses});
   ASSERT_FALSE(group);
   EXPECT_THAT(group.error().message, HasSubstr("Address already in use"));
-}
-
-[[noreturn]] void be_rank(LocalRank& rank, const std::function<int(Group&)>& work) {
-  // The supervisor's signal may come before the group detects the loss.
-  static_cast<void>(std::signal(SIGTERM, SIG_IGN));
-  auto group =
-      Group::join({.rank = rank.place.rank,
-                   .world = rank.place.world,
-                   .addresses = {*rank.place.rendezvous},
-                   .listener = std::move(rank.listener),
-                   .secret = rank.secret,
-                   .patience = kLong,
-                   .on_trouble = [](const Trouble& /*trouble*/) { ::_exit(Process::kReported); }});
-  const int status = group ? work(**group) : 1;
-  if (group) group->reset();
-  ::_exit(status);
-}
-
-// Forks ranks that join and exit with the result of `work`, or with Process::kReported.
-LocalEnd run_local(int count, const std::function<int(Group&)>& work) {
-  auto result = fork_local_ranks({}, {.count = count, .grace = kLong});
-  if (!result) {
-    ADD_FAILURE() << result.error().message;
-    return {};
-  }
-  if (auto* end = std::get_if<LocalEnd>(&*result)) return *end;
-  be_rank(std::get<LocalRank>(*result), work);
-}
-
-TEST(LocalRanksTest, Meet) {
-  const auto end = run_local(4, [](Group& group) {
-    const auto texts = group.gather("x");
-    const std::size_t wanted = group.rank() == 0 ? 4 : 0;
-    return group.barrier() && texts && texts->size() == wanted ? 0 : 1;
-  });
-  EXPECT_EQ(end.status, 0);
-  EXPECT_TRUE(end.notes.empty());
-}
-
-TEST(LocalRanksTest, EndOnceOneIsKilled) {
-  for (const int victim : {0, 2}) {
-    const auto end = run_local(3, [victim](Group& group) {
-      if (!group.barrier()) return 1;
-      if (group.rank() == victim) ::kill(::getpid(), SIGKILL);
-      for (;;) ::pause();
-    });
-    EXPECT_EQ(end.status, Process::kReported);
-    EXPECT_THAT(end.notes, ElementsAre(HasSubstr("was killed by signal 9")));
-  }
 }
 
 }  // namespace

@@ -45,6 +45,26 @@ void work_until_trouble(Group& group) {
   }
 }
 
+// Rank 0 works in this process, and ranks 1 and 2 in their own.
+class ThreeProcesses {
+ public:
+  ThreeProcesses(const RankWork& of_others, const RankWork& of_rank_0,
+                 Clock::duration grace = std::chrono::milliseconds(300))
+      : setting_{.world = 3, .grace = grace},
+        first(setting_, listener_, 1, of_others),
+        second(setting_, listener_, 2, of_others) {
+    join_and_work(options_for(setting_, listener_, rank), rank, of_rank_0);
+  }
+
+ private:
+  Listener listener_ = listen_here();
+  Setting setting_;
+
+ public:
+  Rank rank{};
+  Process first, second;
+};
+
 // Rank 2 receives the signal while all work.
 RankWork work_until_signal(int signal) {
   return [signal](Group& group) {
@@ -126,20 +146,6 @@ TEST(LateTest, NamesRankZero) {
   for (const auto& rank : ranks) expect_trouble(rank, Trouble::Kind::late, "all_reduce", {0});
 }
 
-TEST(LateTest, NamesNoRankIfAllHangInTheSamePhase) {
-  const auto ranks = run_threads({.world = 3}, [](Group& group) {
-    if (group.rank() != 0) group.enter("all_reduce", kLong);
-    EXPECT_TRUE(group.barrier());
-    if (group.rank() == 0) group.enter("all_reduce", kShort);
-    work_until_trouble(group);
-  });
-  for (const auto& rank : ranks) {
-    expect_trouble(rank, Trouble::Kind::late, "all_reduce", {});
-    EXPECT_THAT(rank.trouble->arrived, ElementsAre(0, 1, 2));
-    EXPECT_THAT(rank.trouble->what, HasSubstr("all ranks are still in it"));
-  }
-}
-
 TEST(LateTest, WatchesASingleProcess) {
   const auto ranks = run_threads({.world = 1}, [](Group& group) {
     group.enter("start NCCL", kShort);
@@ -161,23 +167,18 @@ TEST(LateTest, AcceptsPhasesInTime) {
 }
 
 TEST(LateTest, NamesAStoppedProcess) {
-  auto listener = listen_here();
-  const Setting setting{.world = 3, .grace = std::chrono::milliseconds(500)};
-  const auto work = work_until_signal(SIGSTOP);
-  Process first(setting, listener, 1, work);
-  Process second(setting, listener, 2, work);
-  Rank rank{.rank = 0};
-  join_and_work(options_for(setting, listener, rank), rank, [](Group& group) {
+  const auto work = [](Group& group) {
     group.enter("all_reduce", std::chrono::milliseconds(300));
     EXPECT_TRUE(group.barrier());
     work_until_trouble(group);
-  });
-  expect_trouble(rank, Trouble::Kind::late, "all_reduce", {2});
-  EXPECT_THAT(rank.trouble->arrived, ElementsAre(0, 1));
-  EXPECT_THAT(rank.trouble->what, HasSubstr("rank 2 (test) does not answer"));
-  EXPECT_EQ(first.wait(), Process::kReported);
-  second.signal(SIGCONT);
-  EXPECT_EQ(second.wait(), Process::kReported);
+  };
+  ThreeProcesses all(work_until_signal(SIGSTOP), work, std::chrono::milliseconds(500));
+  expect_trouble(all.rank, Trouble::Kind::late, "all_reduce", {2});
+  EXPECT_THAT(all.rank.trouble->arrived, ElementsAre(0, 1));
+  EXPECT_THAT(all.rank.trouble->what, HasSubstr("rank 2 (test) does not answer"));
+  EXPECT_EQ(all.first.wait(), Process::kReported);
+  all.second.signal(SIGCONT);
+  EXPECT_EQ(all.second.wait(), Process::kReported);
 }
 
 TEST(LateTest, IsDecidedByOthersIfRankZeroIsStopped) {
@@ -200,33 +201,23 @@ TEST(LateTest, IsDecidedByOthersIfRankZeroIsStopped) {
 }
 
 TEST(LostTest, NamesAKilledProcess) {
-  auto listener = listen_here();
-  const Setting setting{.world = 3};
   const auto work = [](Group& group) {
+    group.enter("all_reduce", kLong);
     EXPECT_TRUE(group.barrier());
     if (group.rank() == 2) ::kill(::getpid(), SIGKILL);
     wait_for_trouble(group);
   };
-  Process first(setting, listener, 1, work);
-  Process second(setting, listener, 2, work);
-  Rank rank{.rank = 0};
-  join_and_work(options_for(setting, listener, rank), rank, [](Group& group) {
-    group.enter("all_reduce", kLong);
-    EXPECT_TRUE(group.barrier());
-    wait_for_trouble(group);
-  });
-  expect_trouble(rank, Trouble::Kind::lost, "all_reduce", {2});
-  EXPECT_EQ(rank.trouble->what,
+  ThreeProcesses all(work, work);
+  expect_trouble(all.rank, Trouble::Kind::lost, "all_reduce", {2});
+  EXPECT_EQ(all.rank.trouble->what,
             "rank 2 (test) exited unexpectedly, or its node is down, in the phase \"all_reduce\"");
-  EXPECT_EQ(first.wait(), Process::kReported);
-  EXPECT_EQ(second.wait(), 128 + SIGKILL);
+  EXPECT_EQ(all.first.wait(), Process::kReported);
+  EXPECT_EQ(all.second.wait(), 128 + SIGKILL);
 }
 
 // Its earlier texts are kept.
 TEST(LostTest, AllowsARunToContinue) {
-  auto listener = listen_here();
-  const Setting setting{.world = 3};
-  const auto work = [](Group& group) {
+  const auto of_others = [](Group& group) {
     EXPECT_TRUE(group.barrier());
     EXPECT_TRUE(group.gather(fmt::format("first of {}", group.rank())));
     if (group.rank() == 2) {
@@ -238,10 +229,7 @@ TEST(LostTest, AllowsARunToContinue) {
     EXPECT_TRUE(group.barrier());
     EXPECT_EQ(group.broadcast("").value_or("none"), "the end");
   };
-  Process first(setting, listener, 1, work);
-  Process second(setting, listener, 2, work);
-  Rank rank{.rank = 0};
-  join_and_work(options_for(setting, listener, rank), rank, [](Group& group) {
+  ThreeProcesses all(of_others, [](Group& group) {
     group.enter("all_reduce", kLong);
     EXPECT_TRUE(group.barrier());
     group.go_on_without_the_lost();
@@ -257,29 +245,23 @@ TEST(LostTest, AllowsARunToContinue) {
     EXPECT_TRUE(group.awaited().empty());
     EXPECT_TRUE(group.broadcast("the end"));
   });
-  EXPECT_EQ(rank.troubles, 0);
-  EXPECT_EQ(first.wait(), 0);
-  EXPECT_EQ(second.wait(), 128 + SIGKILL);
+  EXPECT_EQ(all.rank.troubles, 0);
+  EXPECT_EQ(all.first.wait(), 0);
+  EXPECT_EQ(all.second.wait(), 128 + SIGKILL);
 }
 
 TEST(LostTest, AllowsToDetectLateRanksAfterwards) {
-  auto listener = listen_here();
-  const Setting setting{.world = 3};
-  const auto work = work_until_signal(SIGKILL);
-  Process first(setting, listener, 1, work);
-  Process second(setting, listener, 2, work);
-  Rank rank{.rank = 0};
-  join_and_work(options_for(setting, listener, rank), rank, [](Group& group) {
+  ThreeProcesses all(work_until_signal(SIGKILL), [](Group& group) {
     group.go_on_without_the_lost();
     group.enter("all_reduce", std::chrono::milliseconds(500));
     EXPECT_TRUE(group.barrier());
     work_until_trouble(group);
   });
-  ASSERT_EQ(rank.troubles, 1);
-  EXPECT_EQ(rank.trouble->kind, Trouble::Kind::late);
-  EXPECT_THAT(rank.trouble->what, Not(HasSubstr("rank 2")));
-  EXPECT_EQ(first.wait(), Process::kReported);
-  EXPECT_EQ(second.wait(), 128 + SIGKILL);
+  ASSERT_EQ(all.rank.troubles, 1);
+  EXPECT_EQ(all.rank.trouble->kind, Trouble::Kind::late);
+  EXPECT_THAT(all.rank.trouble->what, Not(HasSubstr("rank 2")));
+  EXPECT_EQ(all.first.wait(), Process::kReported);
+  EXPECT_EQ(all.second.wait(), 128 + SIGKILL);
 }
 
 TEST(LostTest, NamesRanksThatDieTogether) {
@@ -371,11 +353,12 @@ TEST(AbsentTest, IsReportedByEachRankIfRankZeroIsMissing) {
 }
 
 TEST(GiveUpTest, IsReportedToTheOthersOnly) {
-  for (const int giver : {0, 2}) {
-    const auto ranks = run_threads({.world = 3}, [&](Group& group) {
+  for (const auto& [giver, kind] :
+       {std::pair{0, Trouble::Kind::given_up}, {2, Trouble::Kind::stopped}}) {
+    const auto ranks = run_threads({.world = 3}, [giver = giver, kind = kind](Group& group) {
       group.enter("start NCCL", kLong);
       if (group.rank() != giver) return wait_for_trouble(group);
-      group.give_up({.why = "out of memory"});
+      group.give_up({.kind = kind, .phase = "start NCCL", .what = "out of memory"});
       EXPECT_FALSE(group.broadcast(""));
     });
     for (const auto& rank : ranks) {
@@ -383,26 +366,15 @@ TEST(GiveUpTest, IsReportedToTheOthersOnly) {
         EXPECT_EQ(rank.troubles, 0);
         continue;
       }
-      expect_trouble(rank, Trouble::Kind::given_up, "start NCCL", {giver});
+      expect_trouble(rank, kind, "start NCCL", {giver});
       EXPECT_EQ(rank.trouble->what, "out of memory");
     }
   }
 }
 
-TEST(GiveUpTest, ReportsASignal) {
-  for (const int giver : {0, 1}) {
-    const auto ranks = run_threads({.world = 2}, [&](Group& group) {
-      group.enter("all_reduce", kLong);
-      if (group.rank() != giver) return wait_for_trouble(group);
-      group.give_up({.why = "SIGTERM", .stopped = true});
-    });
-    expect_trouble(ranks.at(giver == 0 ? 1 : 0), Trouble::Kind::stopped, "all_reduce", {giver});
-  }
-}
-
 TEST(GiveUpTest, HasNoDelayInASingleProcess) {
   const auto ranks = run_threads({.world = 1, .grace = kLong}, [](Group& group) {
-    group.give_up({.why = "no GPU"});
+    group.give_up({.what = "no GPU"});
     EXPECT_FALSE(group.barrier());
   });
   EXPECT_EQ(ranks.front().troubles, 0);

@@ -50,15 +50,6 @@ std::vector<std::string> notes_of(const Setting& setting,
   return ranks[0].notes;
 }
 
-// The error of a rank 1 with this secret, while rank 0 has another.
-std::string error_of_intruder(const Listener& listener, const std::string& secret) {
-  Listener same{.addresses = listener.addresses};
-  Rank intruder{.rank = 1};
-  join_and_work(options_for({.secret = secret}, same, intruder), intruder,
-                [](Group& /*group*/) { FAIL(); });
-  return intruder.error;
-}
-
 TEST(StrangerTest, DoesNotHoldUpTheRanksIfItIsSilent) {
   std::vector<Descriptor> silent;
   const auto notes = notes_of({}, [&](const Listener& listener) {
@@ -107,29 +98,6 @@ TEST(StrangerTest, IsARankThatComesTwice) {
   EXPECT_EQ(ranks[1].troubles, 0);
   EXPECT_EQ(twin.troubles, 0);
   EXPECT_THAT(ranks[0].notes, ElementsAre(HasSubstr("rank 1 (test) is here already")));
-}
-
-TEST(SecretTest, AnotherOneIsReportedByBothSides) {
-  const auto notes = notes_of({.secret = "right"}, [&](const Listener& listener) {
-    EXPECT_THAT(error_of_intruder(listener, "wrong"),
-                AllOf(HasSubstr("rank 0 at 127.0.0.1 port"), HasSubstr("another job secret"),
-                      HasSubstr("MUSTER_JOB_SECRET")));
-  });
-  EXPECT_THAT(notes, ElementsAre(HasSubstr("it has another job secret")));
-}
-
-TEST(StrangerTest, IsCountedIfRanksAreMissing) {
-  auto listener = listen_here();
-  Rank rank{.rank = 0};
-  auto options =
-      options_for({.world = 2, .patience = std::chrono::milliseconds(200)}, listener, rank);
-  std::thread server(
-      [&] { join_and_work(std::move(options), rank, [](Group& /*group*/) { FAIL(); }); });
-  for (int count = 0; count < 3; ++count) (void)connected_to(listener);
-  server.join();
-  EXPECT_THAT(rank.error, AllOf(HasSubstr("rank 1 did not come"),
-                                HasSubstr("3 connections were refused, the last from 127.0.0.1: "
-                                          "it left without a greeting")));
 }
 
 TEST(StrangerTest, IsNotTakenForRankZero) {

@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 namespace muster::bench {
 namespace {
 
@@ -20,20 +22,17 @@ RankStage at(int rank, std::uint64_t number, bool waits) {
               Stage{.number = number, .waits = waits, .phase = number < 5 ? "fill" : "all_reduce"}};
 }
 
-RankStage counted(int rank, std::uint64_t started, std::uint64_t finished) {
-  auto answer = at(rank, 5, false);
-  answer.stage->counted = true;
-  answer.stage->unit = "operation";
-  answer.stage->started = started;
-  answer.stage->finished = finished;
-  return answer;
-}
-
-Stage counted_overdue() {
+Stage counted_stage(std::uint64_t started, std::uint64_t finished) {
   auto stage = kOverdue;
   stage.counted = true;
   stage.unit = "operation";
+  stage.started = started;
+  stage.finished = finished;
   return stage;
+}
+
+RankStage counted(int rank, std::uint64_t started, std::uint64_t finished) {
+  return {.rank = rank, .name = "n", .stage = counted_stage(started, finished)};
 }
 
 TEST(LateTroubleTest, BlamesTheRanksThatKeepOthersWaiting) {
@@ -46,7 +45,7 @@ TEST(LateTroubleTest, BlamesTheRanksThatKeepOthersWaiting) {
   };
   auto waits = counted(0, 25, 25);
   waits.stage->waits = true;
-  const auto operation = counted_overdue();
+  const auto operation = counted_stage(0, 0);
   for (const auto& [name, overdue, ranks, blamed, what] : {
            Case{"works while others wait",
                 kOverdue,
@@ -113,25 +112,14 @@ TEST(TroubleTest, RoundTrips) {
                         .arrived = {0, 1, 2},
                         .broken = true,
                         .explained = true};
-  const auto bytes = to_text(trouble);
-  const auto read = read_trouble(bytes);
-  ASSERT_TRUE(read);
-  EXPECT_EQ(read->kind, trouble.kind);
-  EXPECT_EQ(read->phase, trouble.phase);
-  EXPECT_EQ(read->what, trouble.what);
-  EXPECT_EQ(read->ranks, trouble.ranks);
-  EXPECT_EQ(read->arrived, trouble.arrived);
-  EXPECT_TRUE(read->broken);
-  EXPECT_TRUE(read->explained);
+  EXPECT_EQ(read_trouble(to_text(trouble)), trouble);
 }
 
 TEST(TroubleTest, IsNotReadFromTruncatedText) {
   const auto trouble = to_text(Trouble{.phase = "p", .what = "w", .ranks = {1}});
   const auto stage = to_text(kOverdue);
-  for (std::size_t length = 0; length < trouble.size(); ++length) {
+  for (std::size_t length = 0; length < std::min(trouble.size(), stage.size()); ++length) {
     EXPECT_FALSE(read_trouble(std::string_view(trouble).substr(0, length)));
-  }
-  for (std::size_t length = 0; length < stage.size(); ++length) {
     EXPECT_FALSE(read_stage(std::string_view(stage).substr(0, length)));
   }
   EXPECT_FALSE(read_trouble(trouble + "x"));

@@ -130,7 +130,7 @@ class Alone final : public Group {
                        .counters = std::move(counters)});
   }
 
-  void give_up(GivingUp /*reason*/) override {}
+  void give_up(Trouble /*reason*/) override {}
 
   std::vector<Entered> entered;
 };
