@@ -205,7 +205,7 @@ Parsed<BenchCommand> parse_words(std::span<const char* const> arguments) {
 }  // namespace
 
 Result<void> place_fits(const BenchCommand& command) {
-  const auto& [launcher, rank, world, rendezvous, offset] = command.launch;
+  const auto& [launcher, rank, world, rendezvous] = command.launch;
   if (rank.has_value() != world.has_value()) return make_error("--rank and --world go together");
   if (!rank) return {};
   if (command.local) return make_error("--local and --rank exclude each other");

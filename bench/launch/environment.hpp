@@ -81,7 +81,7 @@ struct Detection {
 // A port from 10000 to 29999 (below the ephemeral ports) that depends on the job only.
 [[nodiscard]] std::uint16_t port_of_job(std::string_view job);
 
-// The sum, or the difference if the sum is not a port.
-[[nodiscard]] std::uint16_t shifted_port(std::uint16_t port, std::uint16_t offset);
+// kPortOffset above the port, or below it if that is not a port.
+[[nodiscard]] std::uint16_t shifted_port(std::uint16_t port);
 
 }  // namespace muster::bench

@@ -124,25 +124,24 @@ bool agent_has_port(const Environment& environment) {
   return agent == "True" || agent == "true" || agent == "1";
 }
 
-Result<void> add_torchrun_rendezvous(const Environment& environment, std::uint16_t offset,
-                                     Place& place) {
+Result<void> add_torchrun_rendezvous(const Environment& environment, Place& place) {
   constexpr std::uint16_t kTorchPort = 29500;
   TRY_ASSIGN(const auto master_port, environment.port("MASTER_PORT", kTorchPort));
   const bool taken = agent_has_port(environment);
   place.rendezvous = Rendezvous{.host = std::string(environment.text("MASTER_ADDR")),
-                                .port = taken ? shifted_port(master_port, offset) : master_port};
+                                .port = taken ? shifted_port(master_port) : master_port};
   std::string why = environment.has("MASTER_PORT")
                         ? "MASTER_ADDR and MASTER_PORT"
                         : "MASTER_ADDR and PyTorch's own port, as MASTER_PORT is unset";
   if (taken) {
-    why +=
-        fmt::format(" {} moved by {}, as torchrun's own store has that port", master_port, offset);
+    why += fmt::format(" {} moved by {}, as torchrun's own store has that port", master_port,
+                       kPortOffset);
   }
   add_listening(place, "", why);
   return {};
 }
 
-Result<Place> read_torchrun_place(const Environment& environment, const LaunchFlags& flags) {
+Result<Place> read_torchrun_place(const Environment& environment) {
   TRY_ASSIGN(auto place, read_place(environment, kTorchrun));
   place.launcher = Launcher::torchrun;
   place.evidence.push_back(
@@ -156,9 +155,7 @@ Result<Place> read_torchrun_place(const Environment& environment, const LaunchFl
     place.evidence.push_back(
         fmt::format("the job's own number of this node: {}", setting(environment, "NODE_RANK")));
   }
-  if (environment.has("MASTER_ADDR")) {
-    TRY(add_torchrun_rendezvous(environment, flags.port_offset, place));
-  }
+  if (environment.has("MASTER_ADDR")) TRY(add_torchrun_rendezvous(environment, place));
   return place;
 }
 
@@ -228,28 +225,6 @@ Result<Place> read_slurm_place(const Environment& environment) {
   return place;
 }
 
-constexpr std::uint64_t kMaxNodes = 65536;
-
-struct TaskGroup {
-  std::uint64_t tasks = 0;
-  std::uint64_t nodes = 1;
-};
-
-// "2(x4)" or "3".
-Result<TaskGroup> parse_group(std::string_view text) {
-  const auto wrong = make_error(fmt::format(
-      "invalid count of tasks \"{}\": expected one such as 2 or 2(x4)", printable(text, 60)));
-  const auto bracket = text.find('(');
-  const auto tasks = parse_unsigned(text.substr(0, bracket));
-  if (!tasks || *tasks > UINT16_MAX) return wrong;
-  if (bracket == std::string_view::npos) return TaskGroup{.tasks = *tasks};
-  const auto rest = text.substr(bracket);
-  if (rest.size() < 4 || !rest.starts_with("(x") || !rest.ends_with(")")) return wrong;
-  const auto nodes = parse_unsigned(rest.substr(2, rest.size() - 3));
-  if (!nodes || *nodes > kMaxNodes) return wrong;
-  return TaskGroup{.tasks = *tasks, .nodes = *nodes};
-}
-
 // Reads PMIx's rank, and everything else from srun's variables: PMIx has none for the number of
 // ranks.
 Result<Place> read_pmix_place(const Environment& environment, const SizeNames& names) {
@@ -293,7 +268,7 @@ tl::unexpected<Error> bad_tf_config(std::string_view why) {
 }
 
 // The ranks are the chief, then the workers.
-Result<Place> read_tf_place(const TfConfig& config, std::uint16_t offset) {
+Result<Place> read_tf_place(const TfConfig& config) {
   const auto& [type, index] = config.task;
   std::vector<std::string> addresses;
   std::optional<std::size_t> rank;
@@ -309,7 +284,7 @@ Result<Place> read_tf_place(const TfConfig& config, std::uint16_t offset) {
   }
   auto first = parse_endpoint(addresses.front());
   if (!first) return bad_tf_config(first.error().message);
-  first->port = shifted_port(first->port, offset);
+  first->port = shifted_port(first->port);
   Place place{.launcher = Launcher::tf_config,
               .rank = static_cast<int>(*rank),
               .world = static_cast<int>(addresses.size()),
@@ -317,20 +292,31 @@ Result<Place> read_tf_place(const TfConfig& config, std::uint16_t offset) {
   place.evidence.push_back(
       fmt::format("TF_CONFIG names {} {} as rank {} of {}", type, index, place.rank, place.world));
   add_listening(place, "",
-                fmt::format("the first address of TF_CONFIG, its port moved by {}", offset));
+                fmt::format("the first address of TF_CONFIG, its port moved by {}", kPortOffset));
   return place;
 }
 
 }  // namespace
 
 Result<std::vector<int>> parse_tasks_per_node(std::string_view text) {
+  constexpr std::uint64_t kMaxNodes = 65536;
   std::vector<int> result;
   for (const auto part : split(text, ',')) {
-    TRY_ASSIGN(const auto group, parse_group(part));
-    if (result.size() + group.nodes > kMaxNodes) {
+    // "2(x4)" or "3".
+    const auto bracket = std::min(part.find("(x"), part.size());
+    const auto times = part.substr(bracket);
+    const auto tasks = parse_unsigned(part.substr(0, bracket));
+    const auto nodes = times.empty()         ? Result<std::uint64_t>(1)
+                       : times.back() == ')' ? parse_unsigned(times.substr(2, times.size() - 3))
+                                             : make_error("no closing bracket");
+    if (!tasks || *tasks > UINT16_MAX || !nodes || *nodes > kMaxNodes) {
+      return make_error(fmt::format(
+          "invalid count of tasks \"{}\": expected one such as 2 or 2(x4)", printable(part, 60)));
+    }
+    if (result.size() + *nodes > kMaxNodes) {
       return make_error(fmt::format("more than {} nodes", kMaxNodes));
     }
-    result.insert(result.end(), group.nodes, static_cast<int>(group.tasks));
+    result.insert(result.end(), *nodes, static_cast<int>(*tasks));
   }
   return result;
 }
@@ -344,7 +330,7 @@ Detection detect_torchrun(const Environment& environment, const LaunchFlags& fla
     result.seen.append(result.seen.empty() ? "" : " of ").append(setting(environment, name));
   }
   if (!result.seen.empty() && result.missing.empty()) {
-    result.place = read_torchrun_place(environment, flags);
+    result.place = read_torchrun_place(environment);
   }
   return result;
 }
@@ -380,14 +366,13 @@ Detection detect_slurm(const Environment& environment, const LaunchFlags& /*flag
   return result;
 }
 
-Detection detect_tf_config(const Environment& environment, const LaunchFlags& flags) {
+Detection detect_tf_config(const Environment& environment, const LaunchFlags& /*flags*/) {
   Detection result{.launcher = Launcher::tf_config, .missing = environment.missing({kTfConfig})};
   if (!environment.has(kTfConfig)) return result;
   result.seen = kTfConfig;
   const auto config = from_json<TfConfig>(environment.text(kTfConfig));
   if (config && config->cluster.empty()) result.unsuited = "it has no cluster";
-  result.place =
-      config ? read_tf_place(*config, flags.port_offset) : bad_tf_config(config.error().message);
+  result.place = config ? read_tf_place(*config) : bad_tf_config(config.error().message);
   return result;
 }
 

@@ -169,18 +169,9 @@ class RankSupervisor {
   bool killed_ = false;
 };
 
-// Opens rank 0's listener on any free port of loopback.
-Result<std::pair<Descriptor, Rendezvous>> listen_on_loopback() {
-  Rendezvous where{.host = "127.0.0.1"};
-  TRY_ASSIGN(auto listener, listen_on(where));
-  TRY_ASSIGN(const auto port, port_of(listener));
-  where.port = port;
-  return std::pair{std::move(listener), std::move(where)};
-}
-
-// The common part of all ranks of this process.
+// The common part of all ranks of this process. On this node only, rank 0 listens on any free port
+// of loopback.
 Result<LocalRank> prepare(const Place& place, int count) {
-  TRY(may_become(place, count));
   LocalRank common{.place = place};
   common.place.world = place.world * count;
   common.place.local_world = count;
@@ -188,11 +179,11 @@ Result<LocalRank> prepare(const Place& place, int count) {
                                               place.rank * count, (place.rank + 1) * count - 1,
                                               common.place.world));
   if (place.world > 1 || place.rendezvous) return common;
-  TRY_ASSIGN(auto listening, listen_on_loopback());
-  TRY_ASSIGN(auto secret, random_secret());
-  common.listener = std::move(listening.first);
-  common.place.rendezvous = std::move(listening.second);
-  common.secret = std::move(secret);
+  Rendezvous where{.host = "127.0.0.1"};
+  TRY_ASSIGN(common.listener, listen_on(where));
+  TRY_ASSIGN(where.port, port_of(common.listener));
+  TRY_ASSIGN(common.secret, random_secret());
+  common.place.rendezvous = std::move(where);
   return common;
 }
 
@@ -211,8 +202,9 @@ Result<void> may_become(const Place& place, int count) {
   if (count < 1 || count > kMax) {
     return make_error(fmt::format("--local {}: expected 1 to {} ranks", count, kMax));
   }
-  if (place.world > INT_MAX / count)
+  if (place.world > INT_MAX / count) {
     return make_error(fmt::format("--local {} is too many", count));
+  }
   if (place.mpi || place.local_world.value_or(1) > 1) {
     return make_error(fmt::format(
         "--local {} contradicts the launcher ({}), which starts each rank itself: leave out "

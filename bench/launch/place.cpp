@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdint>
 #include <utility>
 
 #include "bench/launch/environment.hpp"
@@ -12,6 +13,20 @@
 
 namespace muster::bench {
 namespace {
+
+constexpr std::uint64_t kMaxRanks = 1U << 24U;
+
+tl::unexpected<Error> malformed(std::string_view name, std::string_view value,
+                                std::string_view expected) {
+  return make_error(
+      fmt::format("{}={}: expected {}; {}", name, printable(value, 60), expected, kLaunchRemedy));
+}
+
+Result<void> check_below(int number, std::string_view name, int bound, std::string_view of) {
+  if (number < bound) return {};
+  return make_error(fmt::format("{}={} contradicts {}={}: ranks are counted from 0; {}", name,
+                                number, of, bound, kLaunchRemedy));
+}
 
 using Detections = std::vector<Detection>;
 
@@ -81,18 +96,8 @@ Result<void> reconcile(const Detections& detections, Place& place) {
 }
 
 Result<Place> from_flags(const LaunchFlags& flags) {
-  if (!flags.rank || !flags.world) {
-    return make_error(fmt::format("--rank and --world belong together: {} is missing",
-                                  flags.rank ? "--world" : "--rank"));
-  }
+  if (!flags.rank || !flags.world) return make_error("--launch flags needs --rank and --world");
   Place place{.launcher = Launcher::flags, .rank = *flags.rank, .world = *flags.world};
-  if (place.rank < 0 || place.rank >= place.world) {
-    return make_error(fmt::format("--rank {} contradicts --world {}: ranks are counted from 0",
-                                  place.rank, place.world));
-  }
-  if (place.world > 1 && !flags.rendezvous) {
-    return make_error("--rank and --world need --rendezvous: where rank 0 listens");
-  }
   place.evidence.push_back(
       fmt::format("given by --rank and --world: rank {} of {}", place.rank, place.world));
   return place;
@@ -127,13 +132,8 @@ Result<Place> alone_or_lost(const Environment& environment, const Detection& tor
 
 Result<Place> choose(const Environment& environment, const LaunchFlags& flags,
                      const Detections& detections) {
-  const bool numbered = flags.rank || flags.world;
-  if (flags.launcher && *flags.launcher != Launcher::flags) {
-    if (!numbered) return forced(detections, *flags.launcher);
-    return make_error(fmt::format("--rank and --world contradict --launch {}: give one of the two",
-                                  to_string(*flags.launcher)));
-  }
-  if (numbered || flags.launcher) return from_flags(flags);
+  if (flags.rank || flags.launcher == Launcher::flags) return from_flags(flags);
+  if (flags.launcher) return forced(detections, *flags.launcher);
   const auto found = std::ranges::find_if(detections, &Detection::suited);
   if (found == detections.end()) return alone_or_lost(environment, detections.front());
   TRY_ASSIGN(auto place, found->place);
@@ -142,6 +142,87 @@ Result<Place> choose(const Environment& environment, const LaunchFlags& flags,
 }
 
 }  // namespace
+
+std::string_view Environment::text(std::string_view name) const {
+  const auto found = variables_->find(std::string(name));
+  return found == variables_->end() ? std::string_view{} : std::string_view(found->second);
+}
+
+std::vector<std::string_view> Environment::missing(
+    const std::vector<std::string_view>& names) const {
+  std::vector<std::string_view> result;
+  for (const auto name : names) {
+    if (!has(name)) result.push_back(name);
+  }
+  return result;
+}
+
+Result<std::optional<int>> Environment::number(std::string_view name) const {
+  const auto value = text(name);
+  if (value.empty()) return std::nullopt;
+  const auto parsed = parse_unsigned(value);
+  if (!parsed || *parsed > kMaxRanks) return malformed(name, value, "a whole number");
+  return static_cast<int>(*parsed);
+}
+
+Result<int> Environment::required(std::string_view name) const {
+  TRY_ASSIGN(const auto value, number(name));
+  if (!value) return make_error(fmt::format("{} is not set", name));
+  return *value;
+}
+
+Result<std::uint16_t> Environment::port(std::string_view name, std::uint16_t otherwise) const {
+  const auto value = text(name);
+  if (value.empty()) return otherwise;
+  const auto parsed = parse_unsigned(value);
+  if (!parsed || *parsed == 0 || *parsed > UINT16_MAX) {
+    return malformed(name, value, "a port from 1 to 65535");
+  }
+  return static_cast<std::uint16_t>(*parsed);
+}
+
+std::string setting(const Environment& environment, std::string_view name) {
+  return fmt::format("{}={}", name, printable(environment.text(name), 60));
+}
+
+Result<void> check_place(const Place& place, const SizeNames& names) {
+  if (place.world == 0) {
+    return make_error(
+        fmt::format("{}=0: expected at least one rank; {}", names.world, kLaunchRemedy));
+  }
+  TRY(check_below(place.rank, names.rank, place.world, names.world));
+  if (place.local_rank && place.local_world) {
+    return check_below(*place.local_rank, names.local_rank, *place.local_world, names.local_world);
+  }
+  return {};
+}
+
+Result<Place> read_place(const Environment& environment, const SizeNames& names) {
+  TRY_ASSIGN(const auto rank, environment.required(names.rank));
+  TRY_ASSIGN(const auto world, environment.required(names.world));
+  TRY_ASSIGN(const auto local_rank, environment.number(names.local_rank));
+  TRY_ASSIGN(const auto local_world, environment.number(names.local_world));
+  Place place{.rank = rank, .world = world, .local_rank = local_rank, .local_world = local_world};
+  TRY(check_place(place, names));
+  if (place.local_world && *place.local_world > place.world) {
+    return make_error(fmt::format("{}={} is more than {}={}: {}", names.local_world,
+                                  *place.local_world, names.world, place.world, kLaunchRemedy));
+  }
+  return place;
+}
+
+std::uint16_t port_of_job(std::string_view job) {
+  constexpr std::uint32_t kFirst = 10000;
+  constexpr std::uint32_t kCount = 20000;
+  std::uint32_t hash = 2166136261U;  // FNV-1a
+  for (const char letter : job) hash = (hash ^ static_cast<unsigned char>(letter)) * 16777619U;
+  return static_cast<std::uint16_t>(kFirst + hash % kCount);
+}
+
+std::uint16_t shifted_port(std::uint16_t port) {
+  const int sum = port + kPortOffset;
+  return static_cast<std::uint16_t>(sum <= UINT16_MAX ? sum : port - kPortOffset);
+}
 
 std::string_view to_string(Launcher launcher) {
   return std::ranges::find(kLaunchers, launcher, &LauncherEntry::launcher)->name;

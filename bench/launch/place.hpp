@@ -32,7 +32,6 @@ struct LaunchFlags {
   std::optional<Launcher> launcher;  // --launch
   std::optional<int> rank, world;    // --rank, --world
   std::optional<Rendezvous> rendezvous;
-  std::uint16_t port_offset = kPortOffset;
 };
 
 struct Place {
@@ -47,8 +46,8 @@ struct Place {
 };
 
 // In this order: flags, RANK with WORLD_SIZE and MASTER_ADDR, OMPI_*, PMI and PMIx, SLURM_*,
-// TF_CONFIG, a single process. Contradictory sizes and malformed numbers are errors that name the
-// variable.
+// TF_CONFIG, a single process. The flags must fit together. Contradictory sizes and malformed
+// numbers of the environment are errors that name the variable.
 [[nodiscard]] Result<Place> find_place(const Variables& variables, const LaunchFlags& flags);
 
 }  // namespace muster::bench

@@ -181,19 +181,16 @@ TEST(LocalTest, LeavesNoChildBehind) {
   }
 }
 
-TEST(LocalTest, RejectsInvalidCounts) {
-  EXPECT_THAT(fork_local_ranks({}, {.count = 0}).error().message, HasSubstr("--local 0"));
-  EXPECT_THAT(fork_local_ranks({}, {.count = 5000}).error().message, HasSubstr("1 to 1024 ranks"));
-  EXPECT_THAT(
-      fork_local_ranks({.launcher = Launcher::open_mpi, .world = 2, .mpi = true}, {.count = 2})
-          .error()
-          .message,
-      HasSubstr("--local 2 contradicts the launcher (open_mpi)"));
-  EXPECT_THAT(
-      fork_local_ranks({.launcher = Launcher::torchrun, .world = 8, .local_world = 8}, {.count = 2})
-          .error()
-          .message,
-      HasSubstr("--local 2 contradicts the launcher (torchrun)"));
+TEST(LocalCountTest, MustBePossibleUnderTheLauncher) {
+  const Place by_mpirun{.launcher = Launcher::open_mpi, .world = 2, .mpi = true};
+  const Place by_torchrun{.launcher = Launcher::torchrun, .world = 8, .local_world = 8};
+  const auto why_not = [](const Place& place, int count) {
+    return may_become(place, count).error().message;
+  };
+  EXPECT_THAT(why_not({}, 0), HasSubstr("--local 0"));
+  EXPECT_THAT(why_not({}, 5000), HasSubstr("1 to 1024 ranks"));
+  EXPECT_THAT(why_not(by_mpirun, 2), HasSubstr("--local 2 contradicts the launcher (open_mpi)"));
+  EXPECT_THAT(why_not(by_torchrun, 2), HasSubstr("--local 2 contradicts the launcher (torchrun)"));
 }
 
 }  // namespace
