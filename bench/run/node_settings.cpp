@@ -7,15 +7,9 @@
 #include <array>
 #include <chrono>
 #include <cstdlib>
-#include <fstream>
-#include <functional>
-#include <iterator>
-#include <map>
 #include <optional>
 #include <set>
-#include <system_error>
 
-#include "lib/base/root.hpp"
 #include "lib/base/text.hpp"
 #include "lib/probes/observe.hpp"
 #include "lib/probes/parse/parse.hpp"
@@ -66,36 +60,25 @@ bool limits_domains(const BenchLimits& limits) {
                              });
 }
 
-bool path_exists(const std::filesystem::path& path) {
-  std::error_code failure;
-  return std::filesystem::exists(path, failure);
-}
-
 // "eth0", "mlx5_ib0:1".
-bool has_device(const std::filesystem::path& root, std::string_view name) {
+bool has_device(const Root& root, std::string_view name) {
   const auto device = name.substr(0, name.find(':'));
-  return path_exists(root / "sys/class/net" / device) ||
-         path_exists(root / "sys/class/infiniband" / device);
+  return root.exists(fmt::format("/sys/class/net/{}", device)) ||
+         root.exists(fmt::format("/sys/class/infiniband/{}", device));
 }
 
 // NCCL matches the beginning of a name; "=eth0" matches exactly.
-bool has_interface(const std::filesystem::path& root, std::string_view name) {
+bool has_interface(const Root& root, std::string_view name) {
   if (name.starts_with('=')) return has_device(root, name.substr(1));
-  std::error_code failure;
-  for (std::filesystem::directory_iterator at(root / "sys/class/net", failure), end;
-       !failure && at != end; at.increment(failure)) {
-    if (at->path().filename().native().starts_with(name)) return true;
-  }
-  return false;
+  const auto names = root.list("/sys/class/net");
+  return names && std::ranges::any_of(
+                      *names, [&](const std::string& each) { return each.starts_with(name); });
 }
 
 // Returns the kind of object that a setting names and this node lacks: "file", "interface" or "".
-std::string_view missing_object(std::string_view name, std::string_view value,
-                                const std::filesystem::path& root) {
+std::string_view missing_object(std::string_view name, std::string_view value, const Root& root) {
   // A container often lacks the host's files, and NCCL would use an empty topology.
-  if (name.ends_with("_FILE")) {
-    return path_exists(root / std::filesystem::path(value).relative_path()) ? "" : "file";
-  }
+  if (name.ends_with("_FILE")) return root.exists(value) ? "" : "file";
   const bool of_nccl = name == "NCCL_SOCKET_IFNAME";
   const bool of_ucx = name == "UCX_NET_DEVICES" || name == "SHARP_SMX_UCX_INTERFACE";
   if (of_nccl ? value.starts_with('^') : !of_ucx || value == "all") return {};
@@ -108,25 +91,20 @@ std::string_view missing_object(std::string_view name, std::string_view value,
 
 // The devices of PSM, PSM2 and libfabric: Omni-Path, InfiniPath and EFA are of class `infiniband`,
 // Slingshot is `cxi`. False if /sys is missing.
-bool has_no_fabric(const std::filesystem::path& root) {
-  const auto classes = root / "sys/class";
-  if (!path_exists(classes)) return false;
-  return std::ranges::all_of(std::array{"infiniband", "cxi", "gni"}, [&](const char* name) {
-    std::error_code failure;
-    const bool empty = std::filesystem::is_empty(classes / name, failure);
-    return empty || failure == std::errc::no_such_file_or_directory;
-  });
+bool has_no_fabric(const Root& root) {
+  return root.exists("/sys/class") &&
+         std::ranges::all_of(std::array{"infiniband", "cxi", "gni"}, [&](const char* name) {
+           const auto devices = root.list(fmt::format("/sys/class/{}", name));
+           return devices ? devices->empty() : devices.error().missing;
+         });
 }
 
 // Reads the variables that NCCL takes from files: the user's file first, then the node's.
-std::map<std::string, std::string, std::less<>> read_nccl_conf(const std::filesystem::path& root,
-                                                               const Variables& variables) {
-  std::map<std::string, std::string, std::less<>> settings;
+Variables read_nccl_conf(const Root& root, const Variables& variables) {
+  Variables settings;
   for (const auto& path : nccl_conf_files(muster::value_of(variables, "NCCL_CONF_FILE"),
                                           muster::value_of(variables, "HOME"))) {
-    std::ifstream file(root / std::filesystem::path(path).relative_path());
-    const std::string text{std::istreambuf_iterator<char>(file), {}};
-    for (const auto& each : parse_nccl_conf(text, path)) {
+    for (const auto& each : parse_nccl_conf(root.read(path).value_or(""), path)) {
       settings.try_emplace(each.name, each.value);
     }
   }
@@ -187,7 +165,7 @@ std::string read_nvlink_domain(const Profile& profile, const Variables& variable
 }
 
 Settings apply_settings(const Profile& profile, BackendKind kind, Variables& variables,
-                        const std::filesystem::path& root) {
+                        const Root& root) {
   Settings settings;
   const auto conf = read_nccl_conf(root, variables);
   for (const auto& [name, value] : profile.bench->environment) {
@@ -232,7 +210,7 @@ std::string sentence_of(const Settings& settings, std::string_view profile) {
   return fmt::format("environment: set for {}: {}", profile, fmt::join(settings.applied, " "));
 }
 
-std::string spare_fabric_search(const Variables& variables, const std::filesystem::path& root) {
+std::string spare_fabric_search(const Variables& variables, const Root& root) {
   constexpr const char* kName = "OMPI_MCA_mtl";
   constexpr const char* kValue = "^psm,psm2,ofi";
   const bool users = std::ranges::any_of(variables, [](const auto& variable) {

@@ -2,7 +2,6 @@
 // Chooses the profile that the nodes are judged by, and applies its settings to this process.
 #pragma once
 
-#include <filesystem>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -10,6 +9,7 @@
 #include "bench/command/bench_command.hpp"
 #include "bench/launch/place.hpp"
 #include "bench/model/cluster.hpp"
+#include "lib/base/root.hpp"
 #include "lib/probes/probes.hpp"
 #include "lib/profile/choice.hpp"
 
@@ -45,8 +45,7 @@ struct Settings {
 // that does not exist below `root`. UCX's are for NCCL only: over MPI they would choose its
 // transport.
 [[nodiscard]] Settings apply_settings(const Profile& profile, BackendKind kind,
-                                      Variables& variables,
-                                      const std::filesystem::path& root = "/");
+                                      Variables& variables, const Root& root = Root());
 
 // The job's own setting with which NCCL uses only a part of a node, "NCCL_P2P_DISABLE=1"; empty if
 // it sets none, or as the profile does.
@@ -60,6 +59,6 @@ struct Settings {
 // to look if the kernel has no such device, unless the user has chosen. Returns the variable that
 // was set and why, or an empty text.
 [[nodiscard]] std::string spare_fabric_search(const Variables& variables,
-                                              const std::filesystem::path& root = "/");
+                                              const Root& root = Root());
 
 }  // namespace muster::bench

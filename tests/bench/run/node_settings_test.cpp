@@ -57,7 +57,7 @@ class SettingsTest : public ::testing::Test {
     asked_ = std::move(asked);
     Profile profile;
     profile.bench->environment = asked_;
-    return apply_settings(profile, kind, variables, folder_.path());
+    return apply_settings(profile, kind, variables, *Root::below(folder_.path()));
   }
 
   void write(std::string_view name, std::string_view text) const { folder_.write(name, text); }
@@ -161,7 +161,7 @@ class FabricSearchTest : public ::testing::Test {
   void TearDown() override { ::unsetenv("OMPI_MCA_mtl"); }
 
   std::string spare(const Variables& variables = {}) {
-    return spare_fabric_search(variables, folder.path());
+    return spare_fabric_search(variables, *Root::below(folder.path()));
   }
 
   TempDir folder;
@@ -183,7 +183,7 @@ TEST_F(FabricSearchTest, IsLeftToOpenMpiIfThereMayBeADevice) {
   for (const auto* device : {"infiniband/hfi1_0", "cxi/cxi0"}) {
     const TempDir node;
     node.write(fmt::format("sys/class/{}/dev", device), "1");
-    EXPECT_EQ(spare_fabric_search({}, node.path()), "") << device;
+    EXPECT_EQ(spare_fabric_search({}, *Root::below(node.path())), "") << device;
   }
   EXPECT_EQ(std::getenv("OMPI_MCA_mtl"), nullptr);
 }
