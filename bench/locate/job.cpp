@@ -9,7 +9,6 @@
 #include <utility>
 
 #include "bench/locate/rounds.hpp"
-#include "bench/run/access.hpp"
 #include "bench/run/bench_run.hpp"
 #include "bench/run/meeting.hpp"
 #include "bench/run/operations.hpp"

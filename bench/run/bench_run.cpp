@@ -13,10 +13,9 @@
 #include "bench/backends/nccl/nccl.hpp"
 #include "bench/backends/sim/sim.hpp"
 #include "bench/launch/local.hpp"
-#include "bench/run/access.hpp"
-#include "bench/run/measuring.hpp"
 #include "bench/run/meeting.hpp"
 #include "bench/run/node_settings.hpp"
+#include "bench/run/operations.hpp"
 #include "bench/run/rank_backend.hpp"
 #include "bench/run/rank_context.hpp"
 #include "bench/run/transport_report.hpp"
@@ -111,7 +110,7 @@ Result<int> measure_and_report(RankContext& self) {
     self.parts = *std::move(parts);
   }
   TRY(start_backends(self));
-  TRY_ASSIGN(const auto status, self.command.split ? measure_parts(self) : measure_each(self));
+  TRY_ASSIGN(const auto status, measure_each(self));
   if (status != kExitHealthy) return status;
   self.enter("report", to_duration(self.command.operation_deadline));
   return broadcast(*self.membership.group, self.leads() ? self.reporter.conclude() : kExitHealthy);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "bench/run/measuring.hpp"
+// The middle of a run: the ranks agree on the operations, and run them size by size.
 
 #include <fmt/format.h>
 
@@ -10,7 +10,6 @@
 #include "bench/backends/nccl/transport.hpp"
 #include "bench/collectives/pattern.hpp"
 #include "bench/results/bandwidth.hpp"
-#include "bench/run/access.hpp"
 #include "bench/run/operations.hpp"
 #include "bench/run/rank_backend.hpp"
 #include "bench/run/transport_report.hpp"
@@ -25,13 +24,11 @@ namespace {
 Result<std::vector<std::uint64_t>> agree_on_sizes(RankContext& self, const BenchCommand& command,
                                                   const Backend& backend, int ranks) {
   auto& group = *self.membership.group;
-  const auto mine = backend.memory_free();
-  TRY_ASSIGN(const auto free, group.gather(mine ? std::to_string(*mine) : ""));
-  TRY_ASSIGN(const auto memory, least_memory(free));
+  TRY_ASSIGN(const auto free, gather(group, backend.memory_free()));
   const auto& record = self.reporter.record();
   auto facts = facts_of(record);
   facts.ranks = ranks;
-  const auto sizes = sizes_of(command, record.choice.profile, facts, memory);
+  const auto sizes = sizes_of(command, record.choice.profile, facts, least_memory(free));
   if (self.leads() && !sizes.remark.empty()) self.reporter.remark(sizes.remark);
   return broadcast(group, sizes.bytes);
 }
@@ -362,17 +359,13 @@ class SplitMeasuring {
 }  // namespace
 
 Result<int> measure(RankContext& self, const BenchCommand& command) {
-  Measuring measuring(self, command);
-  TRY_ASSIGN(const auto status, measuring.prepare());
-  if (status == kExitHealthy) TRY(measuring.run());
-  return status;
-}
-
-Result<int> measure_parts(RankContext& self) {
-  SplitMeasuring measuring(self);
-  TRY_ASSIGN(const auto status, measuring.prepare());
-  if (status == kExitHealthy) TRY(measuring.run());
-  return status;
+  const auto prepare_and_run = [](auto measuring) -> Result<int> {
+    TRY_ASSIGN(const auto status, measuring.prepare());
+    if (status == kExitHealthy) TRY(measuring.run());
+    return status;
+  };
+  return command.split ? prepare_and_run(SplitMeasuring(self))
+                       : prepare_and_run(Measuring(self, command));
 }
 
 }  // namespace muster::bench

@@ -25,16 +25,6 @@ namespace muster::bench {
 
 namespace {
 
-Result<std::vector<Rendezvous>> addresses_in(const std::vector<std::string_view>& lines) {
-  std::vector<Rendezvous> addresses;
-  for (std::size_t i = 1; i < lines.size(); ++i) {
-    auto address = parse_endpoint(lines[i]);
-    if (!address) return make_error("cannot parse the addresses that rank 0 sent");
-    addresses.push_back(*std::move(address));
-  }
-  return addresses;
-}
-
 // Rank 0 listens on any free port. MPI carries its addresses and a random secret: the secret on the
 // first line, and an address on each further line.
 Result<void> meet_through_mpi(MpiJob& mpi, JoinOptions& options) {
@@ -49,8 +39,10 @@ Result<void> meet_through_mpi(MpiJob& mpi, JoinOptions& options) {
   }
   TRY_ASSIGN(const auto received, mpi.broadcast(invitation));
   const auto lines = split(received, '\n');
-  TRY_ASSIGN(options.addresses, addresses_in(lines));
   options.secret = std::string(lines.front());
+  for (std::size_t i = 1; i < lines.size(); ++i) {
+    TRY_ASSIGN(options.addresses.emplace_back(), parse_endpoint(lines[i]));
+  }
   return {};
 }
 
@@ -111,17 +103,6 @@ Result<void> join_group(RankContext& self, Descriptor listener, std::string secr
   return {};
 }
 
-Agreement agree(const std::vector<std::string>& texts, std::vector<std::string>& remarks) {
-  std::vector<Introduction> all;
-  for (std::size_t rank = 0; rank < texts.size(); ++rank) {
-    auto parsed = from_message<Introduction>(texts[rank], static_cast<int>(rank));
-    if (!parsed) return {.refusal = parsed.error().message};
-    all.push_back(*std::move(parsed));
-  }
-  remarks = other_profiles(all);
-  return agreement_of(all);
-}
-
 // Every process introduces itself, and rank 0 sends its conclusion to all.
 Result<void> introduce_process(RankContext& self) {
   self.enter({"introduction", Part::starting}, to_duration(self.command.operation_deadline));
@@ -133,15 +114,14 @@ Result<void> introduce_process(RankContext& self) {
                                   .command_line = self.input.command_line,
                                   .bare = self.reporter.record().facts.bare,
                                   .domain = self.domain};
-  TRY_ASSIGN(const auto texts, membership.group->gather(to_message(introduction)));
-  std::vector<std::string> remarks;
+  TRY_ASSIGN(const auto all, gather(*membership.group, introduction));
   TRY_ASSIGN(membership.agreed,
-             broadcast(*membership.group, self.leads() ? agree(texts, remarks) : Agreement()));
+             broadcast(*membership.group, self.leads() ? agreement_of(all) : Agreement()));
   const auto& agreed = membership.agreed;
   if (!agreed.refusal.empty()) return make_error(agreed.refusal);
   membership.local_rank = self.place.local_rank.value_or(
       agreed.local_ranks.at(static_cast<std::size_t>(self.place.rank)));
-  self.reporter.set_hosts(agreed.hosts, agreed.bare, agreed.one_domain, remarks);
+  self.reporter.set_hosts(agreed.hosts, agreed.bare, agreed.one_domain, other_profiles(all));
   return {};
 }
 

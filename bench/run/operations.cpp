@@ -97,12 +97,11 @@ Pace pace_of(const BenchCommand& command) {
           .cpu_time = command.cpu_time};
 }
 
-Result<std::optional<LeastMemory>> least_memory(const std::vector<std::string>& reported) {
+std::optional<LeastMemory> least_memory(const std::vector<std::optional<std::uint64_t>>& free) {
   std::optional<LeastMemory> least;
-  for (std::size_t rank = 0; rank < reported.size(); ++rank) {
-    if (reported[rank].empty()) continue;
-    TRY_ASSIGN(const auto bytes, parse_unsigned(reported[rank]));
-    if (!least || bytes < least->bytes) least = {static_cast<int>(rank), bytes};
+  for (std::size_t rank = 0; rank < free.size(); ++rank) {
+    const auto bytes = free[rank].value_or(UINT64_MAX);
+    if (bytes < (least ? least->bytes : UINT64_MAX)) least = {static_cast<int>(rank), bytes};
   }
   return least;
 }
@@ -112,8 +111,7 @@ Sizes sizes_of(const BenchCommand& command, const Profile& profile, const RunFac
   constexpr std::uint64_t kSmallest = 8;
   constexpr std::uint64_t kLargestOnHost = 64ULL << 20U;
   constexpr std::uint64_t kLargestOnGpu = 8ULL << 30U;
-  constexpr std::uint64_t kLibraryShare =
-      10;  // one tenth of the free memory is left to the library
+  constexpr std::uint64_t kLibraryShare = 10;  // a tenth of the free memory is the library's
   if (!moves_data(command.collective)) return {.bytes = {0}};
   const auto limit = facts.gpus ? largest_limit(profile, command.collective, facts.nodes) : 0;
   const auto usual = facts.gpus ? kLargestOnGpu : kLargestOnHost;

@@ -20,6 +20,8 @@
 
 namespace muster::bench {
 
+struct RankContext;
+
 [[nodiscard]] Pace pace_of(const BenchCommand& command);
 
 // The rank with the least memory for buffers.
@@ -28,10 +30,9 @@ struct LeastMemory {
   std::uint64_t bytes = 0;
 };
 
-// `reported`: the free memory of each rank in order, a number of bytes or an empty text. Returns
-// nothing if no rank reports any.
-[[nodiscard]] Result<std::optional<LeastMemory>> least_memory(
-    const std::vector<std::string>& reported);
+// `free`: of each rank in order, in bytes. Returns nothing if no rank reports any.
+[[nodiscard]] std::optional<LeastMemory> least_memory(
+    const std::vector<std::optional<std::uint64_t>>& free);
 
 struct Sizes {
   std::vector<std::uint64_t> bytes;
@@ -109,5 +110,10 @@ class OperationTimer {
 
 // "all_reduce of 8 MiB, in place"
 [[nodiscard]] std::string describe(const Operation& operation);
+
+// Agrees on the sizes and measures all of them, with --split in every part; rank 0's reporter
+// collects the results. `command` is of one collective. Returns the exit status of a run that
+// cannot start, else kExitHealthy.
+[[nodiscard]] Result<int> measure(RankContext& self, const BenchCommand& command);
 
 }  // namespace muster::bench

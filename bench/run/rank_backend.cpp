@@ -263,8 +263,7 @@ Result<void> introduce(RankContext& self, const Backend& backend) {
     members[rank].rank = static_cast<int>(rank);
   }
   const bool gpus = self.kind == BackendKind::nccl || self.kind == BackendKind::sim;
-  self.reporter.set_diagnosis(backend.diagnosis());
-  self.reporter.set_members(std::move(members), backend.library(), gpus);
+  self.reporter.set_backend(backend, std::move(members), gpus);
   return {};
 }
 

@@ -346,18 +346,13 @@ void Reporter::set_hosts(std::vector<std::string> hosts, bool bare, bool one_dom
   std::ranges::copy(remarks, std::back_inserter(record_.choice.evidence));
 }
 
-void Reporter::set_members(std::vector<Member> members, std::string library, bool gpus) {
+void Reporter::set_backend(const Backend& backend, std::vector<Member> members, bool gpus) {
   const auto held = emergency_.hold();
-  std::ranges::sort(members, {}, &Member::rank);
-  record_.facts.library = std::move(library);
+  record_.diagnosis = backend.diagnosis();
+  record_.facts.library = backend.library();
   record_.facts.gpus = gpus;
   if (!members.empty()) record_.hosts = hosts_of(members);
   record_.members = std::move(members);
-}
-
-void Reporter::set_diagnosis(std::optional<std::vector<std::string>> diagnosis) {
-  const auto held = emergency_.hold();
-  record_.diagnosis = std::move(diagnosis);
 }
 
 void Reporter::add(TransportReport transport) {

@@ -128,8 +128,7 @@ class Reporter {
   // `bare`: no node has a GPU or an HCA. `one_domain`: all are in one NVLink domain.
   void set_hosts(std::vector<std::string> hosts, bool bare, bool one_domain,
                  const std::vector<std::string>& remarks);
-  void set_members(std::vector<Member> members, std::string library, bool gpus);
-  void set_diagnosis(std::optional<std::vector<std::string>> diagnosis);
+  void set_backend(const Backend& backend, std::vector<Member> members, bool gpus);
   void add(TransportReport transport);
 
   // `command` is of one collective.

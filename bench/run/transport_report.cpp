@@ -1,18 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bench/run/transport_report.hpp"
 
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/resource.h>
+#include <sys/statvfs.h>
 
+#include <algorithm>
 #include <map>
+#include <memory>
 #include <set>
 #include <utility>
-#include <vector>
 
 #include "bench/backends/nccl/log.hpp"
 #include "bench/backends/nccl/requirements.hpp"
 #include "bench/backends/nccl/transport.hpp"
 #include "bench/collectives/definition.hpp"
 #include "bench/results/bandwidth.hpp"
+#include "bench/run/rank_context.hpp"
+#include "lib/base/text.hpp"
+#include "lib/probes/attributes.hpp"
+#include "lib/probes/verbs/library.hpp"
 
 namespace muster::bench {
 namespace {
@@ -126,6 +134,32 @@ std::string summary_of(const Transport& transport, const std::vector<Member>& me
   return fmt::format("{}", fmt::join(parts, "; "));
 }
 
+constexpr std::uint64_t kMib = 1UL << 20U;
+
+Result<std::vector<std::string>> listed_hcas() {
+  TRY_ASSIGN(const auto library, open_verbs());
+  int count = 0;
+  const std::unique_ptr<ibv_device*, void (*)(ibv_device**)> list(library.list(&count),
+                                                                  library.free_list);
+  std::vector<std::string> names;
+  for (int at = 0; list && at < count; ++at) names.emplace_back(library.name(list.get()[at]));
+  return names;
+}
+
+// "mlx5_ib0", "mlx5_ib0 and 7 more"
+std::string first_of(const std::vector<std::string>& names) {
+  if (names.size() == 1) return names.front();
+  return fmt::format("{} and {} more", names.front(), names.size() - 1);
+}
+
+bool any_contains(const std::vector<std::string>& texts, std::string_view first,
+                  std::string_view second) {
+  return std::ranges::any_of(texts, [&](std::string_view text) {
+    return text.find(first) != std::string_view::npos &&
+           text.find(second) != std::string_view::npos;
+  });
+}
+
 }  // namespace
 
 std::string logged_algorithm(Collective collective) {
@@ -158,6 +192,105 @@ TransportReport transport_report(const std::vector<std::string>& logs,
     if (result.state == RequirementResult::State::unknown) report.facts.unclear.push_back(name);
   }
   return report;
+}
+
+std::string problem_with_hcas(const Root& root, const Result<std::vector<std::string>>& listed) {
+  std::vector<std::string> closed;
+  std::string why;
+  std::vector<std::string> unlisted;
+  for (const auto& device :
+       root.list("/sys/class/infiniband_verbs").value_or(std::vector<std::string>())) {
+    const auto name = root.read_line(fmt::format("/sys/class/infiniband_verbs/{}/ibdev", device));
+    if (!name) continue;  // abi_version
+    const auto path = fmt::format("/dev/infiniband/{}", device);
+    if (const auto opened = root.open(path, O_RDWR | O_NONBLOCK); !opened) {
+      closed.push_back(path);
+      why = opened.error().message;
+    } else if (listed && std::ranges::count(*listed, *name) == 0) {
+      unlisted.push_back(printable(*name, 64));
+    }
+  }
+  if (!closed.empty()) {
+    return fmt::format(
+        "{} cannot be used ({}): give the container the HCAs (the RDMA resource of Kubernetes, "
+        "--device /dev/infiniband)",
+        first_of(closed), why);
+  }
+  constexpr std::string_view kRemedy = "install ibverbs-providers in the image";
+  if (!listed) return fmt::format("{}: {}", listed.error().message, kRemedy);
+  if (unlisted.empty()) return {};
+  return fmt::format("libibverbs has no provider for {}: {}", first_of(unlisted), kRemedy);
+}
+
+std::string problem_with_locked_memory(std::uint64_t limit_bytes, bool ipc_lock) {
+  if (limit_bytes == RLIM_INFINITY || ipc_lock) return {};
+  return fmt::format(
+      "only {} KiB of memory may be locked: give the container the capability IPC_LOCK, or "
+      "--ulimit memlock=-1",
+      limit_bytes / 1024);
+}
+
+std::string problem_with_shared_memory(std::uint64_t bytes) {
+  constexpr std::uint64_t kEnough = 1024 * kMib;  // for eight ranks, as NVIDIA recommends
+  if (bytes >= kEnough) return {};
+  return fmt::format(
+      "/dev/shm has {} MiB, expected at least {}: give the container --shm-size=1g, or an emptyDir "
+      "in memory (Kubernetes)",
+      bytes / kMib, kEnough / kMib);
+}
+
+AccessProblems observe_access() {
+  const Root root;
+  AccessProblems problems{.hcas = problem_with_hcas(root, listed_hcas())};
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_MEMLOCK, &limit) == 0) {
+    problems.locked_memory = problem_with_locked_memory(limit.rlim_cur, has_ipc_lock(root));
+  }
+  struct statvfs shared {};
+  if (::statvfs("/dev/shm", &shared) == 0) {
+    problems.shared_memory = problem_with_shared_memory(shared.f_blocks * shared.f_frsize);
+  }
+  return problems;
+}
+
+std::string access_lines(std::string_view log, const AccessProblems& problems) {
+  if (!parse_transport(log).networks.contains("Socket")) return {};
+  std::string lines;
+  for (const auto& problem : {problems.hcas, problems.locked_memory}) {
+    if (!problem.empty()) lines += fmt::format("{}{}\n", kAccessLine, problem);
+  }
+  return lines;
+}
+
+std::string explain_failure(const std::vector<std::string>& texts, const AccessProblems& problems) {
+  struct Cause {
+    std::string_view first, second;  // both in one text
+    std::string_view sentence;
+  };
+  constexpr std::string_view kNoAlgorithm =
+      "NCCL_ALGO or NCCL_PROTO leaves nothing for this collective: set another";
+  constexpr std::string_view kNoGpuMemory =
+      "the GPU has too little free memory: end what else runs on it, or give a smaller size";
+  for (const auto& [first, second, sentence] : std::initializer_list<Cause>{
+           {"ibv_", "Cannot allocate memory", problems.locked_memory},
+           {"network IB", "not found", problems.hcas},
+           {"initialize any NET plugin", "", problems.hcas},
+           {"no algorithm/protocol available", "was set to", kNoAlgorithm},
+           {"CUDA_ERROR_OUT_OF_MEMORY", "", kNoGpuMemory},
+           {"Cuda failure", "out of memory", kNoGpuMemory},
+           {"/dev/shm", "", problems.shared_memory},
+           {"shared memory segment", "", problems.shared_memory},
+           {"fallocate", "No space left on device", problems.shared_memory}}) {
+    if (any_contains(texts, first, second)) return std::string(sentence);
+  }
+  return {};
+}
+
+std::string explain_failure(const RankContext& self, const Error& error) {
+  if (self.kind != BackendKind::nccl) return {};
+  auto texts = nccl_warnings();
+  texts.push_back(error.message);
+  return explain_failure(texts, observe_access());
 }
 
 }  // namespace muster::bench

@@ -8,7 +8,6 @@
 #include <utility>
 #include <vector>
 
-#include "bench/run/measuring.hpp"
 #include "lib/profile/limits/bench.hpp"
 
 namespace muster::bench {
@@ -93,12 +92,11 @@ TEST(SizesTest, KeepListedSizesThatAreTooSmall) {
 }
 
 TEST(SizesTest, DependOnTheRankWithTheLeastMemory) {
-  const auto least = least_memory({"30", "", "20", "25"}).value();
+  const auto least = least_memory({30, std::nullopt, 20, 25});
   ASSERT_TRUE(least);
   EXPECT_EQ(least->rank, 2);
   EXPECT_EQ(least->bytes, 20U);
-  EXPECT_FALSE(*least_memory({"", ""}));
-  EXPECT_FALSE(least_memory({"many"}));
+  EXPECT_FALSE(least_memory({std::nullopt, std::nullopt}));
 }
 
 using ::testing::ElementsAre;
