@@ -23,9 +23,8 @@ std::string with_whole_unit(std::string_view value) {
   if (value.empty()) return "";
   const auto letter = static_cast<char>(std::toupper(static_cast<unsigned char>(value.back())));
   const auto number = value.substr(0, value.size() - 1);
-  if (kLetters.find(letter) == std::string_view::npos || !parse_number(trim(number)))
-    return std::string(value);
-  return fmt::format("{}{}iB", number, letter);
+  const bool whole = kLetters.find(letter) != std::string_view::npos && parse_number(trim(number));
+  return whole ? fmt::format("{}{}iB", number, letter) : std::string(value);
 }
 
 using C = BenchCommand;
@@ -36,32 +35,30 @@ constexpr Text kReductionWords = "sum|prod|min|max|avg";
 
 // Also accepts the names of nccl-tests and torch.
 Result<void> take_one_type(Type& target, Text value) {
-  constexpr std::array<std::pair<Text, Text>, 21> kNames{{{"float", "f32"},
-                                                          {"float32", "f32"},
-                                                          {"fp32", "f32"},
-                                                          {"double", "f64"},
-                                                          {"float64", "f64"},
-                                                          {"half", "f16"},
-                                                          {"float16", "f16"},
-                                                          {"fp16", "f16"},
-                                                          {"bfloat16", "bf16"},
-                                                          {"int32", "i32"},
-                                                          {"int", "i32"},
-                                                          {"uint8", "u8"},
-                                                          {"int8", "i8"},
-                                                          {"char", "i8"},
-                                                          {"uint32", "u32"},
-                                                          {"int64", "i64"},
-                                                          {"uint64", "u64"},
-                                                          {"fp8_e4m3", "f8e4m3"},
-                                                          {"float8_e4m3", "f8e4m3"},
-                                                          {"fp8_e5m2", "f8e5m2"},
-                                                          {"float8_e5m2", "f8e5m2"}}};
-  const auto* const known = std::ranges::find(kNames, value, &std::pair<Text, Text>::first);
-  if (take_value(target, kTypeWords, known == kNames.end() ? value : known->second)) return {};
+  constexpr auto kNames = std::to_array<std::pair<Text, Text>>({
+      {"f32", "float float32 fp32"},
+      {"f64", "double float64"},
+      {"f16", "half float16 fp16"},
+      {"bf16", "bfloat16"},
+      {"f8e4m3", "fp8_e4m3 float8_e4m3"},
+      {"f8e5m2", "fp8_e5m2 float8_e5m2"},
+      {"i32", "int32 int"},
+      {"i8", "int8 char"},
+      {"i64", "int64"},
+      {"u8", "uint8"},
+      {"u32", "uint32"},
+      {"u64", "uint64"},
+  });
+  auto ours = value;
   std::vector<std::string> words;
   for (const auto word : split(kTypeWords, '|')) words.emplace_back(word);
-  for (const auto& [name, ours] : kNames) words.emplace_back(name);
+  for (const auto& [type, names] : kNames) {
+    for (const auto name : split_words(names)) {
+      words.emplace_back(name);
+      if (name == value) ours = type;
+    }
+  }
+  if (take_value(target, kTypeWords, ours)) return {};
   return make_error(
       fmt::format("expects {}, or nccl-tests' float, double, half, bfloat16 or int32, got \"{}\"{}",
                   kTypeWords, printable(value, 80), suggestion(value, words)));

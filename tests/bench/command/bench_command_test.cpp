@@ -5,6 +5,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <array>
+#include <tuple>
+
 #include "lib/base/text.hpp"
 
 namespace muster::bench {
@@ -16,16 +19,24 @@ using ::testing::StartsWith;
 
 Parsed<BenchCommand> parsed(const std::vector<std::string>& words) {
   std::vector<const char*> pointers;
-  pointers.reserve(words.size());
   for (const auto& word : words) pointers.push_back(word.c_str());
   return parse(pointers);
 }
 
-BenchCommand command_of(std::vector<std::string> words) {
-  words.insert(words.begin(), "all_reduce");
+std::vector<std::string> words_of(std::string_view line) {
+  const auto words = split_words(line);
+  return {words.begin(), words.end()};
+}
+
+BenchCommand command_from(const std::vector<std::string>& words) {
   const auto invocation = parsed(words);
   EXPECT_TRUE(invocation.has_value()) << invocation.error().message;
   return invocation ? std::get<BenchCommand>(*invocation) : BenchCommand();
+}
+
+BenchCommand command_of(std::vector<std::string> words) {
+  words.insert(words.begin(), "all_reduce");
+  return command_from(words);
 }
 
 TEST(BenchParseTest, DefaultsMatchTheHelp) {
@@ -48,17 +59,13 @@ TEST(BenchParseTest, DefaultsMatchTheHelp) {
 TEST(BenchParseTest, EveryCollectiveHasItsName) {
   for (std::size_t i = 0; i < kCollectives; ++i) {
     const auto collective = static_cast<Collective>(i);
-    const auto invocation = parsed({std::string(to_string(collective))});
-    ASSERT_TRUE(invocation.has_value());
-    EXPECT_EQ(std::get<BenchCommand>(*invocation).collective, collective);
+    EXPECT_EQ(command_from({std::string(to_string(collective))}).collective, collective);
   }
 }
 
 TEST(BenchParseTest, SeveralCollectivesRunOneAfterTheOther) {
-  const auto of = [](const char* words) {
-    const auto parsed = parse(std::vector<const char*>{words, "--type", "all"});
-    return parsed ? of_each_collective(std::get<BenchCommand>(*parsed))
-                  : std::vector<BenchCommand>{};
+  const auto of = [](const std::string& names) {
+    return of_each_collective(command_from({names, "--type", "all"}));
   };
   ASSERT_EQ(of("all").size(), kCollectives);
   const auto two = of("all_gather, alltoall");
@@ -123,29 +130,13 @@ TEST(BenchParseTest, AcceptsTheCommandLinesOfNcclTests) {
         ForeignLine{"MPI_Alltoall --sizes 1m,2M", "alltoall --sizes 1MiB,2MiB"},
         ForeignLine{"bcast --require-transport InfiniBand,IB,GPUDirect",
                     "broadcast --require-transport ib,gdr"}}) {
-    const auto command = [](std::string_view line) {
-      std::vector<std::string> words;
-      for (const auto word : split_words(line)) words.emplace_back(word);
-      auto parsed_line = parsed(words);
-      EXPECT_TRUE(parsed_line) << line << ": " << parsed_line.error().message;
-      return parsed_line ? std::get<BenchCommand>(*parsed_line) : BenchCommand();
+    const auto options = [](const BenchCommand& of) {
+      return std::tuple(of.collective, of.min, of.max, of.sizes, of.factor, of.step, of.local,
+                        of.iterations, of.warm_up, of.type, of.reduction, of.root, of.graph,
+                        of.cpu_time, of.require_transport);
     };
-    const auto one = command(theirs);
-    const auto other = command(ours);
-    EXPECT_EQ(one.collective, other.collective) << theirs;
-    EXPECT_EQ(one.min, other.min) << theirs;
-    EXPECT_EQ(one.max, other.max) << theirs;
-    EXPECT_EQ(one.sizes, other.sizes) << theirs;
-    EXPECT_EQ(one.factor, other.factor) << theirs;
-    EXPECT_EQ(one.step, other.step) << theirs;
-    EXPECT_EQ(one.local, other.local) << theirs;
-    EXPECT_EQ(one.iterations, other.iterations) << theirs;
-    EXPECT_EQ(one.warm_up, other.warm_up) << theirs;
-    EXPECT_EQ(one.type, other.type) << theirs;
-    EXPECT_EQ(one.reduction, other.reduction) << theirs;
-    EXPECT_EQ(one.root, other.root) << theirs;
-    EXPECT_EQ(one.graph, other.graph) << theirs;
-    EXPECT_EQ(one.require_transport, other.require_transport) << theirs;
+    EXPECT_EQ(options(command_from(words_of(theirs))), options(command_from(words_of(ours))))
+        << theirs;
   }
 }
 
@@ -244,9 +235,7 @@ struct Bad {
 class BadUsage : public ::testing::TestWithParam<Bad> {};
 
 TEST_P(BadUsage, IsNamed) {
-  std::vector<std::string> words;
-  for (const auto word : split_words(GetParam().words)) words.emplace_back(word);
-  const auto invocation = parsed(words);
+  const auto invocation = parsed(words_of(GetParam().words));
   ASSERT_FALSE(invocation.has_value());
   EXPECT_EQ(invocation.error().message,
             fmt::format("{} (see muster-bench --help)", GetParam().message));
@@ -373,8 +362,8 @@ TEST(BenchSizesTest, GoFromMinToMaxByTheFactor) {
 }
 
 TEST(BenchSizesTest, DoNotOverflow) {
-  const auto command = command_of({"--min=512TiB", "--max=1024TiB", "--factor=1000000000"});
-  EXPECT_THAT(sizes_of(command, 8, 64), ElementsAre(512ULL << 40U));
+  EXPECT_THAT(sizes({"--min=512TiB", "--max=1024TiB", "--factor=1000000000"}),
+              ElementsAre(512ULL << 40U));
 }
 
 TEST(BenchSizesTest, IncludeTheJudgedSize) {
@@ -384,23 +373,23 @@ TEST(BenchSizesTest, IncludeTheJudgedSize) {
 }
 
 TEST(BenchCommonWordsTest, OmitOptionsThatDifferBetweenProcesses) {
-  const std::vector<const char*> words{"all_reduce",
-                                       "--rank",
-                                       "1",
-                                       "--world=2",
-                                       "--rendezvous=a:1",
-                                       "--secret-file",
-                                       "/tmp/secret",
-                                       "--type",
-                                       "f64",
-                                       "--output=/o",
-                                       "-v",
-                                       "--quiet",
-                                       "--cuda",
-                                       "/c",
-                                       "--nccl=/n"};
+  const std::array words{"all_reduce",
+                         "--rank",
+                         "1",
+                         "--world=2",
+                         "--rendezvous=a:1",
+                         "--secret-file",
+                         "/tmp/secret",
+                         "--type",
+                         "f64",
+                         "--output=/o",
+                         "-v",
+                         "--quiet",
+                         "--cuda",
+                         "/c",
+                         "--nccl=/n"};
   EXPECT_EQ(common_words(words), "all_reduce --world=2 --type f64");
-  const std::vector<const char*> cut{"all_reduce", "--rank"};
+  const std::array cut{"all_reduce", "--rank"};
   EXPECT_EQ(common_words(cut), "all_reduce");
 }
 
