@@ -45,7 +45,7 @@ class TcpGroup final : public Group {
   // elsewhere the only one is rank 0.
   [[nodiscard]] int wake_descriptor() const { return wake_.get(); }
 
-  // What the process has asked of the thread.
+  // The process's requests to the thread.
   struct Orders {
     std::vector<PackedMessage> posts;
     std::optional<Trouble> giving_up;

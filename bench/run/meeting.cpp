@@ -22,7 +22,6 @@
 #include "lib/process/startup.hpp"
 
 namespace muster::bench {
-
 namespace {
 
 // Rank 0 listens on any free port. MPI carries its addresses and a random secret: the secret on the
@@ -140,8 +139,7 @@ Result<std::unique_ptr<MpiJob>> join_mpi(Place& place, bool needed) {
     place.evidence.push_back(fmt::format("without MPI: {}", job.error().message));
     return nullptr;
   }
-  TRY_ASSIGN(const auto fitting,
-             fits({.rank = (*job)->rank(), .size = (*job)->size()}, place, needed));
+  TRY_ASSIGN(const auto fitting, fits((*job)->rank(), (*job)->size(), place, needed));
   if (!fitting) {
     [[maybe_unused]] const auto ignored = (*job)->finish();
     return nullptr;
@@ -230,12 +228,12 @@ std::vector<std::string> other_profiles(const std::vector<Introduction>& introdu
   return sentences;
 }
 
-Result<bool> fits(const MpiSizes& reported, Place& place, bool needed) {
-  if (reported.rank == place.rank && reported.size == place.world) return true;
+Result<bool> fits(int rank, int size, Place& place, bool needed) {
+  if (rank == place.rank && size == place.world) return true;
   auto contradiction = fmt::format(
       "MPI reports rank {} of {}, and the launcher's variables rank {} of {}: was this process "
       "started by another MPI's mpirun?",
-      reported.rank, reported.size, place.rank, place.world);
+      rank, size, place.rank, place.world);
   if (needed) return make_error(std::move(contradiction));
   place.evidence.push_back(fmt::format("without MPI: {}", contradiction));
   return false;
@@ -244,9 +242,7 @@ Result<bool> fits(const MpiSizes& reported, Place& place, bool needed) {
 Result<std::string> job_secret(const BenchCommand& command, const Variables& variables) {
   if (command.secret_file.empty()) return muster::value_of(variables, "MUSTER_JOB_SECRET");
   const auto secret = Root().read(command.secret_file);
-  if (!secret) {
-    return make_error(fmt::format("--secret-file: {}", secret.error().message));
-  }
+  if (!secret) return make_error(fmt::format("--secret-file: {}", secret.error().message));
   const auto file = printable(command.secret_file);
   std::error_code gone;
   const auto mode = std::filesystem::status(command.secret_file, gone).permissions();

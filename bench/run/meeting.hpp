@@ -84,15 +84,9 @@ template <class T>
   return from_message<T>(text, 0);
 }
 
-// The rank and size that MPI reports for this process.
-struct MpiSizes {
-  int rank = 0;
-  int size = 1;
-};
-
-// Whether MPI agrees with the launcher. If it does not: an error if MPI is `needed`, else false,
-// and the contradiction is appended to the place's evidence.
-[[nodiscard]] Result<bool> fits(const MpiSizes& reported, Place& place, bool needed);
+// Whether the rank and size that MPI reports agree with the launcher's. If they do not: an error if
+// MPI is `needed`, else false, and the contradiction is appended to the place's evidence.
+[[nodiscard]] Result<bool> fits(int rank, int size, Place& place, bool needed);
 
 // Meets the other ranks, introduces this one, and fills in self.membership. `listener` is rank 0's
 // if its parent opened it, and `secret` the job's if it is already known. After an error,

@@ -19,34 +19,6 @@
 namespace muster::bench {
 namespace {
 
-// Takes the profile of this name, or the one that the hardware matches.
-Attempt<Choice> choose_on_node(const ProfileSources& sources, const std::optional<Named>& named,
-                               const Variables& variables) {
-  // These probes read local files. A node that takes longer is judged as `generic`.
-  constexpr auto kPatience = std::chrono::seconds(5);
-  constexpr ProbeSet kDevices = Probe::pci | Probe::infiniband;
-  constexpr ProbeSet kAll =
-      Probe::identity | Probe::cpu | Probe::memory | Probe::pci | Probe::infiniband;
-  Result<Candidates> candidates;
-  const ObserveOptions options{.recognise = true,
-                               .probes = named ? kDevices : kAll,
-                               .deadline = std::chrono::steady_clock::now() + kPatience,
-                               .nvml = {},
-                               .state_file = std::nullopt,
-                               .variables = variables,
-                               .meanwhile = [&] {
-                                 if (!named) candidates = read_candidates(sources);
-                               }};
-  Attempt<Choice> choice;
-  if (named) choice = named_profile(sources, *named, load_profile);
-  (void)observe(Root(), options, [&](const Snapshot& snapshot) -> std::optional<Plan> {
-    if (!named) choice = recognised_profile(sources, candidates, snapshot, load_profile);
-    if (choice) choice->bare = is_bare(hardware_of(snapshot));
-    return std::nullopt;
-  });
-  return choice;
-}
-
 constexpr std::array<const char*, 8> kLimitingSettings{
     "NCCL_P2P_DISABLE",   "NCCL_P2P_LEVEL", "NCCL_SHM_DISABLE", "NCCL_PROTO",
     "NCCL_MAX_NCHANNELS", "NCCL_MAX_CTAS",  "NCCL_NTHREADS",    "NCCL_BUFFSIZE"};
@@ -113,11 +85,33 @@ Variables read_nccl_conf(const Root& root, const Variables& variables) {
 
 }  // namespace
 
-Attempt<Choice> choose_profile(const std::string& named, const std::vector<std::string>& settings,
+Attempt<Choice> choose_profile(const std::string& name, const std::vector<std::string>& settings,
                                const Variables& variables) {
+  // These probes read local files. A node that takes longer is judged as `generic`.
+  constexpr auto kPatience = std::chrono::seconds(5);
+  constexpr ProbeSet kDevices = Probe::pci | Probe::infiniband;
+  constexpr ProbeSet kAll =
+      Probe::identity | Probe::cpu | Probe::memory | Probe::pci | Probe::infiniband;
   const auto sources = sources_of(variables, "/", settings);
-  TRY_ASSIGN(const auto name, profile_name(sources, named));
-  return choose_on_node(sources, name, variables);
+  TRY_ASSIGN(const auto named, profile_name(sources, name));
+  Result<Candidates> candidates;
+  const ObserveOptions options{.recognise = true,
+                               .probes = named ? kDevices : kAll,
+                               .deadline = std::chrono::steady_clock::now() + kPatience,
+                               .nvml = {},
+                               .state_file = std::nullopt,
+                               .variables = variables,
+                               .meanwhile = [&] {
+                                 if (!named) candidates = read_candidates(sources);
+                               }};
+  Attempt<Choice> choice;
+  if (named) choice = named_profile(sources, *named, load_profile);
+  (void)observe(Root(), options, [&](const Snapshot& snapshot) -> std::optional<Plan> {
+    if (!named) choice = recognised_profile(sources, candidates, snapshot, load_profile);
+    if (choice) choice->bare = is_bare(hardware_of(snapshot));
+    return std::nullopt;
+  });
+  return choice;
 }
 
 Attempt<SimCluster> choose_cluster(const std::string& sim, const Profile& judging,

@@ -16,7 +16,7 @@
 namespace muster::bench {
 
 // Returns the named profile, the site's, or the one that this node's hardware matches.
-[[nodiscard]] Attempt<Choice> choose_profile(const std::string& named,
+[[nodiscard]] Attempt<Choice> choose_profile(const std::string& name,
                                              const std::vector<std::string>& settings,
                                              const Variables& variables);
 

@@ -24,6 +24,19 @@ void add_findings(Report& report, std::vector<Finding> findings) {
   std::ranges::move(findings, std::back_inserter(report.findings));
 }
 
+// The rows of the type and reduction that are judged.
+std::vector<Row> judged_rows(const RunRecord& record, const BenchCommand& command) {
+  auto rows = record.rows;
+  std::erase_if(rows, [&](const Row& row) {
+    return row.operation.type != command.type || row.operation.reduction != command.reduction;
+  });
+  return rows;
+}
+
+OwnLimit own_limit_of(const BenchCommand& command) {
+  return {.min_busbw = command.min_busbw, .at = command.at, .acceptance = command.acceptance};
+}
+
 bool wrong_anywhere(const std::vector<Row>& rows) {
   return std::ranges::any_of(rows, [](const Row& row) {
     return (row.out_of_place && !row.out_of_place->wrong.empty()) ||
@@ -46,14 +59,13 @@ RunFacts facts_of(const RunRecord& record, const PartResult& part) {
 
 // Compares the parts with each other, and each part that is a whole node with the limit of one.
 void judge_parts(Report& report, const RunRecord& record, const BenchCommand& command) {
-  std::vector<Finding> data;
+  bool any_wrong = false;
   for (const auto& part : record.parts) {
-    if (wrong_anywhere(part.rows)) {
-      std::ranges::move(judge_data(part.rows, record.members), std::back_inserter(data));
-    }
+    if (!wrong_anywhere(part.rows)) continue;
+    any_wrong = true;
+    add_findings(report, judge_data(part.rows, record.members));
   }
-  if (data.empty()) data = judge_data(record.parts.front().rows, record.members);
-  add_findings(report, std::move(data));
+  if (!any_wrong) add_findings(report, judge_data(record.parts.front().rows, record.members));
   const auto own = own_limit_of(command);
   std::set<std::string> failed;
   std::size_t judged = 0;
@@ -74,17 +86,14 @@ void judge_parts(Report& report, const RunRecord& record, const BenchCommand& co
 }
 
 void add_measurements(Report& report, const RunRecord& record) {
-  const auto facts = facts_of(record);
-  for (const auto& part : record.parts) {
-    const auto of_part = facts_of(record, part);
-    for (const auto& row : part.rows) {
-      std::ranges::move(measurements_of(row, of_part, part.name),
+  const auto add = [&](const std::vector<Row>& rows, const RunFacts& facts, const auto&... part) {
+    for (const auto& row : rows) {
+      std::ranges::move(measurements_of(row, facts, part...),
                         std::back_inserter(report.measurements));
     }
-  }
-  for (const auto& row : record.rows) {
-    std::ranges::move(measurements_of(row, facts), std::back_inserter(report.measurements));
-  }
+  };
+  for (const auto& part : record.parts) add(part.rows, facts_of(record, part), part.name);
+  add(record.rows, facts_of(record));
 }
 
 // A finding that several collectives share is added once.
@@ -191,18 +200,6 @@ RunFacts facts_of(const RunRecord& record) {
   return facts;
 }
 
-std::vector<Row> judged_rows(const RunRecord& record, const BenchCommand& command) {
-  auto rows = record.rows;
-  std::erase_if(rows, [&](const Row& row) {
-    return row.operation.type != command.type || row.operation.reduction != command.reduction;
-  });
-  return rows;
-}
-
-OwnLimit own_limit_of(const BenchCommand& command) {
-  return {.min_busbw = command.min_busbw, .at = command.at, .acceptance = command.acceptance};
-}
-
 int exit_status_of(const Trouble& trouble) {
   return outcome_of(trouble) == Outcome::unknown ? kExitUndecided : kExitUnhealthy;
 }
@@ -210,19 +207,14 @@ int exit_status_of(const Trouble& trouble) {
 Report report_of(const RunRecord& record, const BenchCommand& command) {
   auto report = begin_report(record);
   report.findings.push_back(completed(facts_of(record).ranks));
-  if (command.split) {
-    judge_parts(report, record, command);
-    add_measurements(report, record);
-    conclude(report);
-    if (is_trial(record, command)) conclude_trial(report);
-    return report;
-  }
   add_diagnosis(report, record);
   add_before(report, record);
-  if (!record.rows.empty() || record.before.findings.empty()) {
+  if (command.split) {
+    judge_parts(report, record, command);
+  } else if (!record.rows.empty() || record.before.findings.empty()) {
     judge_rows(report, record, command);
-    add_measurements(report, record);
   }
+  add_measurements(report, record);
   if (command.whichever) leave_out_unlimited(report.findings);
   report.ways = record.ways;
   report.warnings = record.warnings;

@@ -45,10 +45,6 @@ struct RunRecord {
 };
 
 [[nodiscard]] RunFacts facts_of(const RunRecord& record);
-// Returns the rows of the type and reduction that are judged.
-[[nodiscard]] std::vector<Row> judged_rows(const RunRecord& record, const BenchCommand& command);
-[[nodiscard]] OwnLimit own_limit_of(const BenchCommand& command);
-
 // Returns the exit status of every rank after this trouble.
 [[nodiscard]] int exit_status_of(const Trouble& trouble);
 
@@ -106,6 +102,7 @@ class Printer {
  private:
   void clear_progress();
   [[nodiscard]] bool to_file() const { return !command_.output.empty(); }
+
   const BenchCommand& command_;
   const Console& console_;
   std::string kept_;

@@ -106,16 +106,11 @@ std::pair<std::set<std::string>, std::set<std::string>> transports_of(
   return {inside, between};
 }
 
-// "infiniband" if that connects some of the nodes, as between racks, because it is slower; else
+// Returns "infiniband" if that connects some nodes, as between racks, because it is slower; else
 // "nvlink" if that does.
-std::string over_of(const Transport& transport, const std::vector<int>& nodes) {
-  bool nvlink = false;
-  bool network = false;
-  for (const auto& name : transports_of(transport, nodes).second) {
-    (name == "P2P/MNNVL" ? nvlink : network) = true;
-  }
-  if (network) return "infiniband";
-  return nvlink ? "nvlink" : "";
+std::string over_of(const std::set<std::string>& between) {
+  if (between.empty()) return {};
+  return between == std::set<std::string>{"P2P/MNNVL"} ? "nvlink" : "infiniband";
 }
 
 // "between nodes NET/IB/GDRDMA; inside P2P/CUMEM", "between nodes NET/Socket (eth0)"
@@ -176,12 +171,13 @@ TransportReport transport_report(const std::vector<std::string>& logs,
                                  const std::vector<std::string>& required, Collective collective) {
   Transport transport;
   for (const auto& log : logs) add_log(transport, log);
-  TransportReport report{.facts = {.known = !transport.empty(),
-                                   .used = summary_of(transport, members),
-                                   .over = over_of(transport, nodes_of(members))},
-                         .algorithm = algorithm_of(transport, collective),
-                         .pairs = pairs_of(transport),
-                         .warnings = {transport.warnings.begin(), transport.warnings.end()}};
+  TransportReport report{
+      .facts = {.known = !transport.empty(),
+                .used = summary_of(transport, members),
+                .over = over_of(transports_of(transport, nodes_of(members)).second)},
+      .algorithm = algorithm_of(transport, collective),
+      .pairs = pairs_of(transport),
+      .warnings = {transport.warnings.begin(), transport.warnings.end()}};
   const auto requirements = parse_requirements(fmt::format("{}", fmt::join(required, ",")));
   if (!report.facts.known || required.empty() || !requirements) return report;
   for (const auto& result : check_requirements(transport, nodes_of(members), *requirements)) {

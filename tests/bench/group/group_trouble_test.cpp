@@ -341,17 +341,6 @@ TEST(AbsentTest, NamesTheMissingRanksToAllOthers) {
   }
 }
 
-TEST(AbsentTest, IsReportedByEachRankIfRankZeroIsMissing) {
-  auto listener = listen_here();
-  listener.socket = Descriptor();
-  Rank rank{.rank = 1};
-  const Setting setting{.world = 2, .patience = std::chrono::milliseconds(120)};
-  join_and_work(options_for(setting, listener, rank), rank, [](Group& /*group*/) { FAIL(); });
-  expect_trouble(rank, Trouble::Kind::absent, "rendezvous", {0});
-  EXPECT_THAT(rank.trouble->arrived, ElementsAre(1));
-  EXPECT_THAT(rank.error, HasSubstr("Connection refused"));
-}
-
 TEST(GiveUpTest, IsReportedToTheOthersOnly) {
   for (const auto& [giver, kind] :
        {std::pair{0, Trouble::Kind::given_up}, {2, Trouble::Kind::stopped}}) {

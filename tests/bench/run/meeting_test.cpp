@@ -131,23 +131,13 @@ constexpr auto kContradiction =
     "MPI reports rank 0 of 1, and the launcher's variables rank 3 of 4: was this process started "
     "by another MPI's mpirun?";
 
-Place third() { return {.launcher = Launcher::hydra, .rank = 3, .world = 4, .mpi = true}; }
-
-TEST(MpiTest, IsUsedIfItAgreesWithTheLauncher) {
-  auto place = third();
-  EXPECT_TRUE(fits({.rank = 3, .size = 4}, place, true).value());
+TEST(MpiTest, IsUsedOnlyIfItAgreesWithTheLauncher) {
+  Place place{.launcher = Launcher::hydra, .rank = 3, .world = 4, .mpi = true};
+  EXPECT_TRUE(fits(3, 4, place, true).value());
   EXPECT_THAT(place.evidence, IsEmpty());
-}
-
-TEST(MpiTest, IsDroppedIfItContradictsTheLauncherAndIsNotNeeded) {
-  auto place = third();
-  EXPECT_FALSE(fits({.rank = 0, .size = 1}, place, false).value());
+  EXPECT_FALSE(fits(0, 1, place, false).value()) << "not needed";
   EXPECT_THAT(place.evidence, ElementsAre(std::string("without MPI: ") + kContradiction));
-}
-
-TEST(MpiTest, IsRefusedIfItContradictsTheLauncherAndIsNeeded) {
-  auto place = third();
-  EXPECT_EQ(fits({.rank = 0, .size = 1}, place, true).error().message, kContradiction);
+  EXPECT_EQ(fits(0, 1, place, true).error().message, kContradiction);
 }
 
 class SecretFileTest : public ::testing::Test {

@@ -197,7 +197,7 @@ def check_page(granted):
     transport = re.search(r"^# fail     bench.transport .*?: …$", page, re.M)
     expect(transport and transport[0][:-1] in (sources / "docs/benchmark.md").read_text(), "the line of bench.transport")
     # What keeps NCCL from InfiniBand: texts of muster-bench, with values for its braces.
-    causes = (sources / "bench/run/access.cpp").read_text()
+    causes = (sources / "bench/run/transport_report.cpp").read_text()
     shown = re.findall(r"^\| [^|]* \| `([^`]+)` \| [^|]* \|$",
                        page[page.index("### Prove"):page.index("### Test idle")], re.M)
     expect(len(shown) == 4, f"the page names {len(shown)} causes")
