@@ -2,7 +2,6 @@
 #include "repair/claim_command.hpp"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -232,8 +231,7 @@ class ClaimRun {
 
   Result<void> add(repair::RepairJournal& journal, RepairRecord& record) const {
     record.at = utc(wall_time());
-    const auto user = value_of(caller_.variables, "SUDO_USER");
-    record.who = user.empty() ? user_name(::getuid()) : user;
+    record.who = user_behind_sudo(caller_.variables);
     return journal.add(record);
   }
 

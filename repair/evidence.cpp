@@ -10,7 +10,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cctype>
 #include <chrono>
 #include <map>
 #include <utility>
@@ -53,15 +52,6 @@ Variables environment_of(const Variables& variables) {
 }
 
 // A part of file names, and an argument.
-bool is_node_name(std::string_view name) {
-  constexpr std::size_t kLongest = 63;
-  return !name.empty() && name.size() <= kLongest && name[0] != '.' && name[0] != '-' &&
-         std::ranges::all_of(name, [](char c) {
-           return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '.' || c == '_' ||
-                  c == '-';
-         });
-}
-
 // The start of a file, of this user's.
 std::string read_start(const fs::path& file, std::size_t most) {
   std::string content;
@@ -253,7 +243,7 @@ class EvidenceRun {
 
   // Returns the path of the bundle.
   Attempt<std::string> run() {
-    if (!is_node_name(node_)) {
+    if (!is_host_name(node_)) {
       return undecided({.message = fmt::format("invalid node name \"{}\"", printable(node_, 80))});
     }
     auto prefix = command_.output;

@@ -2,7 +2,6 @@
 #include "repair/repair_command.hpp"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -39,18 +38,8 @@ using repair::RepairStep;
 using repair::Rung;
 using repair::State;
 
-std::string word(Rung rung) {
-  return std::string(repair::kRungWords.at(static_cast<std::size_t>(rung)));
-}
-
-std::string word(State state) {
-  return std::string(repair::kStateWords.at(static_cast<std::size_t>(state)));
-}
-
 std::string who(const RepairCommand& command, const Caller& caller) {
-  if (command.automatic) return "hook";
-  auto user = value_of(caller.variables, "SUDO_USER");
-  return user.empty() ? user_name(::getuid()) : user;
+  return command.automatic ? "hook" : user_behind_sudo(caller.variables);
 }
 
 // "20261128T051000Z".
@@ -117,7 +106,7 @@ class NodeRepair {
   [[nodiscard]] std::string what(const RepairStep& step) const {
     if (step.rung == Rung::restart_service) return fmt::format("restart {}", step.unit);
     if (step.rung == Rung::reset_gpu) return fmt::format("reset {}", case_.drain.device);
-    return word(step.rung);
+    return std::string(to_string(step.rung));
   }
 
   Result<void> look(std::vector<RepairRecord> operations) {
@@ -248,10 +237,11 @@ class NodeRepair {
   // An event and a line of the journal, in this order.
   Result<void> record(RepairJournal& journal, RepairRecord changed) {
     changed.at = utc_now();
-    TRY(announce(fmt::format("{} {}: {} ({})", word(changed.rung), word(changed.state), changed.why,
-                             changed.id),
+    TRY(announce(fmt::format("{} {}: {} ({})", to_string(changed.rung), to_string(changed.state),
+                             changed.why, changed.id),
                  changed));
-    lines_ += line(fmt::format("{} {}: {}", word(changed.rung), word(changed.state), changed.why));
+    lines_ += line(
+        fmt::format("{} {}: {}", to_string(changed.rung), to_string(changed.state), changed.why));
     failed_ |= changed.state == State::failed || changed.state == State::ambiguous;
     return journal.add(std::move(changed));
   }
@@ -385,7 +375,7 @@ Result<std::string> resolve(const RepairCommand& command, const repair::RepairRu
   found->who = who(command, caller);
   found->why = "resolved by a person";
   TRY(journal.add(*found));
-  return fmt::format("{}: {} {}\n", found->node, word(found->rung), word(found->state));
+  return fmt::format("{}: {} {}\n", found->node, to_string(found->rung), to_string(found->state));
 }
 
 Result<std::vector<std::string>> nodes_of(const RepairCommand& command, const Site& site) {

@@ -20,4 +20,12 @@ std::string host_name() {
   return printable(name.data(), kLongest);
 }
 
+bool is_host_name(std::string_view text) {
+  constexpr std::size_t kLongestWithDomain = 253;
+  constexpr std::string_view kCharacters =
+      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-";
+  return !text.empty() && text.size() <= kLongestWithDomain && text[0] != '.' && text[0] != '-' &&
+         text.find_first_not_of(kCharacters) == std::string_view::npos;
+}
+
 }  // namespace muster

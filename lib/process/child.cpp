@@ -212,4 +212,9 @@ std::string user_name(::uid_t user) {
   return name && !name->empty() ? *name : fmt::format("{}", user);
 }
 
+std::string user_behind_sudo(const Variables& variables) {
+  auto user = value_of(variables, "SUDO_USER");
+  return user.empty() ? user_name(::getuid()) : user;
+}
+
 }  // namespace muster

@@ -15,6 +15,7 @@
 
 #include "lib/base/clock.hpp"
 #include "lib/base/result.hpp"
+#include "lib/process/startup.hpp"
 
 namespace muster {
 
@@ -71,5 +72,8 @@ class Children {
 
 // The name of a user, or the number if there is none.
 [[nodiscard]] std::string user_name(::uid_t user);
+
+// The admin's own user under sudo, else that of this process.
+[[nodiscard]] std::string user_behind_sudo(const Variables& variables);
 
 }  // namespace muster

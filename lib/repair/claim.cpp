@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "lib/base/clock.hpp"
+#include "lib/base/host_name.hpp"
 #include "lib/base/json_write.hpp"
 #include "lib/base/text.hpp"
 
@@ -106,15 +107,8 @@ std::string description_of(const Claim& claim) {
   return text;
 }
 
-bool is_plain_node(std::string_view node) {
-  return !node.empty() && node.front() != '.' && node.front() != '-' &&
-         node.find_first_not_of(
-             "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-") ==
-             std::string_view::npos;
-}
-
 Result<void> need_node(const Claim& claim) {
-  if (is_plain_node(claim.node)) return {};
+  if (is_host_name(claim.node)) return {};
   return make_error(fmt::format("\"{}\" is not a node's name", printable(claim.node, 100)));
 }
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // `muster drain` and `muster resume`.
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -22,12 +21,6 @@
 
 namespace muster::app {
 namespace {
-
-// Returns the admin's own user, even under sudo.
-std::string user_of(const Caller& caller) {
-  auto user = value_of(caller.variables, "SUDO_USER");
-  return user.empty() ? user_name(::getuid()) : user;
-}
 
 // Null in a dry run, and if it cannot be written: a broken disk must not stop an admin.
 std::unique_ptr<slurm::History> open_history(const std::filesystem::path& folder, bool dry_run,
@@ -90,7 +83,7 @@ int change_nodes(const Command& command, const std::string& text, const Caller& 
                  const Change& change) {
   return run_as_admin(command, caller, [&](AdminRun& run, const auto& report) -> Result<bool> {
     const slurm::AdminRequest request{.nodes = command.nodes,
-                                      .user = user_of(caller),
+                                      .user = user_behind_sudo(caller.variables),
                                       .text = text,
                                       .now = wall_time(),
                                       .dry_run = command.dry_run,

@@ -5,13 +5,13 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <charconv>
 #include <csignal>
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "lib/base/host_name.hpp"
 #include "lib/base/json.hpp"
 #include "lib/base/text.hpp"
 
@@ -78,17 +78,9 @@ bool is_speed_name(std::string_view text) {
 constexpr std::size_t kKeySize = 512;
 constexpr std::size_t kValueSize = 2048;
 constexpr std::size_t kRecordSize = kKeySize + kValueSize;
-constexpr std::size_t kLongestHostName = 253;
 constexpr std::string_view kPhysicalHost = "PhysicalHostNameFullyQualified";
 
 std::string_view up_to_zero(std::string_view field) { return field.substr(0, field.find('\0')); }
-
-bool is_host_name(std::string_view text) {
-  return !text.empty() && text.size() <= kLongestHostName &&
-         std::all_of(text.begin(), text.end(), [](unsigned char c) {
-           return std::isalnum(c) != 0 || c == '-' || c == '.' || c == '_';
-         });
-}
 
 using nlohmann::json;
 

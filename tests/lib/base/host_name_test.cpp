@@ -6,6 +6,8 @@
 
 #include <array>
 #include <cstdlib>
+#include <string>
+#include <string_view>
 
 namespace muster {
 namespace {
@@ -39,6 +41,16 @@ TEST_F(HostNameTest, IsAShortPrintableLine) {
   EXPECT_EQ(host_name(), "a\\x0ab");
   give(std::string(500, 'x').c_str());
   EXPECT_LE(host_name().size(), 64U);
+}
+
+TEST(IsHostNameTest, AllowsWhatPathsAndArgumentsCanHold) {
+  EXPECT_TRUE(is_host_name("gpu-0007"));
+  EXPECT_TRUE(is_host_name("node_1." + std::string(240, 'x')));
+  for (const std::string_view name :
+       {"", ".", "..", ".ssh", "-oProxyCommand=x", "a/b", "a b", "a\n", "\xc3\xa9"}) {
+    EXPECT_FALSE(is_host_name(name)) << name;
+  }
+  EXPECT_FALSE(is_host_name(std::string(254, 'x')));
 }
 
 }  // namespace
