@@ -30,7 +30,6 @@ struct BenchLimit {
   MUSTER_FIELD(Limit<BenchAlgorithm>, algorithm, "ring, tree, nvls, collnet or any");
   MUSTER_FIELD(Limit<BenchOver>, over, "the network between nodes; unset for either");
   MUSTER_FIELD(Limit<Bytes>, size, "message size; a limit holds for this size only");
-  MUSTER_FIELD(Limit<Seconds>, duration, "how long the test runs");
   MUSTER_FIELD(Limit<int>, nodes_at_least, "nodes in the job");
   MUSTER_FIELD(Limit<int>, nodes_at_most, "nodes in the job; unset for any number");
   MUSTER_FIELD(Limit<Q>, expected, "rate of healthy hardware");
