@@ -7,7 +7,14 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <compare>
 #include <cstdint>
+#include <cstring>
+#include <functional>
+#include <map>
+#include <optional>
+#include <set>
+#include <unordered_map>
 #include <utility>
 
 #include "lib/base/descriptor.hpp"
@@ -16,6 +23,7 @@
 namespace muster {
 namespace {
 
+constexpr std::size_t kMaxDigits = 18;     // of a number, so that it fits into 64 bits
 constexpr std::size_t kLongestName = 255;  // of a host, with its domain
 
 struct Range {
@@ -41,11 +49,20 @@ void append_number(std::string& name, std::uint64_t value, std::size_t width) {
   name.append(digits.data(), digits.size());
 }
 
+bool is_digit(char c) { return c >= '0' && c <= '9'; }
+
 // Names go to host files, ssh and shells, so that no other characters are allowed.
 bool is_name_character(char c) {
   const bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
-  return letter || (c >= '0' && c <= '9') || c == '-' || c == '_' || c == '.';
+  return letter || is_digit(c) || c == '-' || c == '_' || c == '.';
 }
+
+// n2 is before n10.
+struct NumbersByValue {
+  bool operator()(const std::string& a, const std::string& b) const {
+    return ::strverscmp(a.c_str(), b.c_str()) < 0;
+  }
+};
 
 bool is_separator(char c) { return c == ',' || c == ' ' || c == '\t' || c == '\n' || c == '\r'; }
 
@@ -136,7 +153,7 @@ class HostlistParser {
 
   std::string_view digits() {
     const auto begin = at_;
-    while (at_ < text_.size() && text_[at_] >= '0' && text_[at_] <= '9') ++at_;
+    while (at_ < text_.size() && is_digit(text_[at_])) ++at_;
     return text_.substr(begin, at_ - begin);
   }
 
@@ -189,6 +206,109 @@ void append_names(const Item& item, std::size_t next, std::string& name,
   }
   name.resize(before);
 }
+
+// Returns the number in `name` that is followed by `behind` other numbers.
+std::optional<std::string_view> number_in(std::string_view name, std::size_t behind) {
+  constexpr std::string_view kDigits = "0123456789";
+  for (;;) {
+    const auto last = name.find_last_of(kDigits);
+    if (last == std::string_view::npos) return std::nullopt;
+    const auto begin = name.find_last_not_of(kDigits, last) + 1;
+    const auto number = name.substr(begin, last + 1 - begin);
+    if (number.size() <= kMaxDigits && behind-- == 0) return number;
+    name = name.substr(0, begin);
+  }
+}
+
+// A name and the number that is being folded.
+struct Member {
+  std::uint64_t value = 0;
+  std::size_t width = 0;  // of the number as written
+  std::size_t name = 0;   // index
+
+  // NOLINTNEXTLINE(modernize-use-nullptr): a false positive
+  auto operator<=>(const Member&) const = default;
+};
+
+bool continues(const Range& range, const Member& member) {
+  return range.last + 1 == member.value &&
+         member.width == std::max(range.width, fmt::format_int(member.value).size());
+}
+
+// The content of a bracket. Ranges of several widths can be open at once: 8, 08, 9, 09 become
+// 8-9, 08-09.
+std::string fold_numbers(const std::vector<Member>& ascending) {
+  std::vector<Range> ranges;
+  std::vector<std::size_t> open;
+  for (const auto& member : ascending) {
+    std::erase_if(open, [&](std::size_t at) { return ranges[at].last + 1 < member.value; });
+    const auto range =
+        std::ranges::find_if(open, [&](std::size_t at) { return continues(ranges[at], member); });
+    if (range != open.end()) {
+      ranges[*range].last = member.value;
+      continue;
+    }
+    open.push_back(ranges.size());
+    ranges.push_back({.first = member.value, .last = member.value, .width = member.width});
+  }
+  std::string text;
+  for (const auto& range : ranges) {
+    if (!text.empty()) text.push_back(',');
+    append_number(text, range.first, range.width);
+    if (range.last == range.first) continue;
+    text.push_back('-');
+    append_number(text, range.last, range.width);
+  }
+  return text;
+}
+
+class HostlistFolder {
+ public:
+  explicit HostlistFolder(const std::vector<std::string>& names) {
+    const std::set<std::string_view> unique(names.begin(), names.end());
+    names_.assign(unique.begin(), unique.end());
+    for (std::size_t i = 0; i < names_.size(); ++i) left_.push_back(i);
+  }
+
+  // The entries of the list by the first of their names. Folds the last numbers first, then earlier
+  // ones of names that are still unfolded.
+  std::map<std::string, std::string, NumbersByValue> entries() {
+    for (std::size_t behind = 0; !left_.empty(); ++behind) fold(behind);
+    return std::move(entries_);
+  }
+
+ private:
+  void fold(std::size_t behind) {
+    // By the name with an opening bracket in place of the number.
+    std::unordered_map<std::string, std::vector<Member>> alike;
+    for (const auto place : std::exchange(left_, {})) {
+      const std::string_view name = names_[place];
+      const auto number = number_in(name, behind);
+      if (!number) {
+        entries_.emplace(name, name);
+        continue;
+      }
+      const auto begin = static_cast<std::size_t>(number->data() - name.data());
+      alike[fmt::format("{}[{}", name.substr(0, begin), name.substr(begin + number->size()))]
+          .push_back({parse_unsigned(*number).value_or(0), number->size(), place});
+    }
+    for (auto& [rest, members] : alike) {
+      if (members.size() == 1) {
+        left_.push_back(members.front().name);
+        continue;
+      }
+      std::ranges::sort(members, std::less<>{});
+      const auto begin = rest.find('[') + 1;
+      entries_.emplace(
+          names_[members.front().name],
+          fmt::format("{}{}]{}", rest.substr(0, begin), fold_numbers(members), rest.substr(begin)));
+    }
+  }
+
+  std::vector<std::string_view> names_;
+  std::vector<std::size_t> left_;
+  std::map<std::string, std::string, NumbersByValue> entries_;
+};
 
 constexpr std::size_t kLargest = 64UL * 1024 * 1024;
 
@@ -260,6 +380,16 @@ Result<std::string> first_of_hostlist(std::string_view text) {
     append_number(name, piece.ranges.front().first, piece.ranges.front().width);
   }
   return name;
+}
+
+std::string fold_hostlist(const std::vector<std::string>& names) {
+  std::string list;
+  for (const auto& [first, entry] : HostlistFolder(names).entries()) {
+    if (entry.empty()) continue;
+    if (!list.empty()) list.push_back(',');
+    list.append(entry);
+  }
+  return list;
 }
 
 Result<std::vector<std::string>> hosts_of_words(const std::vector<std::string>& words) {

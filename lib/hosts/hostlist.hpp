@@ -11,8 +11,6 @@
 
 namespace muster {
 
-inline constexpr std::size_t kMaxDigits = 18;  // of a number, so that it fits into 64 bits
-
 inline constexpr std::size_t kMaxHosts = 1'000'000;
 
 // Returns the hosts in the order written, with duplicates. As in Slurm, a name may have several
