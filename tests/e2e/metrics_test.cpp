@@ -120,9 +120,9 @@ TEST_P(SickestNode, HasFewSeries) {
   std::size_t faults = 0;
   const auto seen = examine_twice(stage, node_named(GetParam()), [&](auto& node) {
     for (const auto& fault : nodes::all_faults()) {
-      if (fault.node != GetParam() || fault.change == nullptr) continue;
+      if (fault.node != GetParam() || !changes_node(fault)) continue;
       auto with_fault = node;
-      fault.change(with_fault);
+      change_node(fault, with_fault);
       if (fault.outcome == Outcome::unknown || removes_parts(node, with_fault)) continue;
       node = std::move(with_fault);
       ++faults;

@@ -6,7 +6,6 @@
 #include <array>
 #include <string>
 
-#include "tests/nodes/gpus.hpp"
 #include "tests/nodes/node.hpp"
 
 namespace muster::nodes {
@@ -43,8 +42,8 @@ struct Family {
 
 std::string address_of(unsigned domain) { return fmt::format("{:04x}:00:00.0", domain); }
 
-const Family& hopper() {
-  static const Family family{
+Family hopper() {
+  return {
       .gpu_device = 0x2330,
       .gpu_model = "NVIDIA H100 80GB HBM3",
       .gpu_facts = [](unsigned) { return h100_sxm5(); },
@@ -55,11 +54,10 @@ const Family& hopper() {
       .nvme_sectors = 7'501'476'528,
       .ethernet_mbps = 100'000,
       .ethernet_device = 0x101a};
-  return family;
 }
 
-const Family& ampere() {
-  static const Family family{
+Family ampere() {
+  return {
       .gpu_device = 0x20b0,
       .gpu_model = "NVIDIA A100-SXM4-40GB",
       .gpu_facts = [](unsigned) { return a100_sxm4(40'960); },
@@ -70,7 +68,6 @@ const Family& ampere() {
       .nvme_sectors = 1'875'385'008,
       .ethernet_mbps = 40'000,
       .ethernet_device = 0x1016};
-  return family;
 }
 
 // Six links to four other GPUs: these boards' hybrid cube mesh.
@@ -84,8 +81,8 @@ Gpu volta_facts(unsigned index) {
   return v100_sxm2(32'768, peers);
 }
 
-const Family& volta() {
-  static const Family family{
+Family volta() {
+  return {
       .gpu_device = 0x1db5,
       .gpu_model = "Tesla V100-SXM2-32GB",
       .gpu_facts = volta_facts,
@@ -95,7 +92,6 @@ const Family& volta() {
       .gpus = {{{0x1, 0}, {0x2, 0}, {0x3, 0}, {0x4, 0}, {0x5, 1}, {0x6, 1}, {0x7, 1}, {0x8, 1}}},
       .hcas = 1,
       .switched = false};
-  return family;
 }
 
 PciDescription virtual_function(Slot slot, unsigned vendor, unsigned device, unsigned class_code) {
@@ -157,15 +153,15 @@ HcaDescription hca(const std::string& rate, unsigned device, Slot slot, unsigned
                    double gts) {
   auto pci = with_link(virtual_function(slot, kMellanox, device, kInfiniband), gts, 16);
   pci.driver = "mlx5_core";
-  HcaDescription result{.pci = std::move(pci), .name = fmt::format("mlx5_ib{}", index)};
-  result.guid = fmt::format("0015:5dff:fe33:ff{:02x}", index);
-  result.rate = rate;
-  result.lid = 0x1a0 + index;
-  result.netdev = {.name = fmt::format("ib{}", index),
-                   .type = 32,
-                   .speed_mbps = std::stoull(rate) * 1000,
-                   .mtu = 2044};
-  return result;
+  return {.pci = std::move(pci),
+          .name = fmt::format("mlx5_ib{}", index),
+          .guid = fmt::format("0015:5dff:fe33:ff{:02x}", index),
+          .rate = rate,
+          .lid = 0x1a0 + index,
+          .netdev = {.name = fmt::format("ib{}", index),
+                     .type = 32,
+                     .speed_mbps = std::stoull(rate) * 1000,
+                     .mtu = 2044}};
 }
 
 // Accelerated networking: an RDMA device with an Ethernet link layer, which no check of ib.*
@@ -173,17 +169,17 @@ HcaDescription hca(const std::string& rate, unsigned device, Slot slot, unsigned
 HcaDescription accelerated_networking(unsigned device, std::uint64_t mbps) {
   auto pci = with_link(virtual_function({0xb036, 0}, kMellanox, device, kEthernet), 8, 8);
   pci.driver = "mlx5_core";
-  HcaDescription result{.pci = std::move(pci), .name = "mlx5_an0"};
-  result.guid = "000d:3aff:fe10:2030";
-  result.board = "MSF0000000012";
-  result.firmware = "14.30.1224";
-  result.link_layer = "Ethernet";
-  result.rate = mbps >= 100'000 ? "100 Gb/sec (4X EDR)" : "40 Gb/sec (4X QDR)";
-  result.lid = 0;
-  result.sm_lid = 0;
-  result.pkeys = {0xffff};
-  result.netdev = {.name = "enP45110s1", .speed_mbps = mbps, .mac = "00:0d:3a:10:20:30"};
-  return result;
+  return {.pci = std::move(pci),
+          .name = "mlx5_an0",
+          .guid = "000d:3aff:fe10:2030",
+          .firmware = "14.30.1224",
+          .board = "MSF0000000012",
+          .link_layer = "Ethernet",
+          .rate = mbps >= 100'000 ? "100 Gb/sec (4X EDR)" : "40 Gb/sec (4X QDR)",
+          .lid = 0,
+          .sm_lid = 0,
+          .pkeys = {0xffff},
+          .netdev = {.name = "enP45110s1", .speed_mbps = mbps, .mac = "00:0d:3a:10:20:30"}};
 }
 
 NvmeDescription scratch_disk(unsigned index, int numa, std::uint64_t sectors) {
@@ -207,28 +203,19 @@ std::vector<ProcessDescription> system_processes() {
   };
 }
 
+// Level, facility, time and text of each line.
 std::vector<KernelRecordDescription> boot_log(const std::string& cpu) {
   return {
-      {.level = 5,
-       .time_us = 0,
-       .text = "Linux version 5.15.0-1073-azure (buildd@lcy02) #82-Ubuntu SMP"},
-      {.level = 6,
-       .time_us = 0,
-       .text = "Command line: BOOT_IMAGE=/boot/vmlinuz root=/dev/sda1 ro"},
-      {.level = 6, .time_us = 104, .text = "Hypervisor detected: Microsoft Hyper-V"},
-      {.level = 6, .time_us = 120'400, .text = fmt::format("smpboot: CPU0: {}", cpu)},
-      {.level = 6, .time_us = 3'120'400, .text = "hv_vmbus: Vmbus version:5.2"},
-      {.level = 6,
-       .time_us = 9'800'000,
-       .text = "EXT4-fs (sda1): mounted filesystem with ordered data mode."},
-      {.level = 6,
-       .time_us = 14'000'000,
-       .text = "mlx5_core 0101:00:00.0: firmware version: 28.39.3560\n SUBSYSTEM=pci\n "
-               "DEVICE=+pci:0101:00:00.0"},
-      {.level = 6,
-       .facility = 3,
-       .time_us = 19'000'000,
-       .text = "systemd[1]: Started Slurm node daemon."},
+      {5, 0, 0, "Linux version 5.15.0-1073-azure (buildd@lcy02) #82-Ubuntu SMP"},
+      {6, 0, 0, "Command line: BOOT_IMAGE=/boot/vmlinuz root=/dev/sda1 ro"},
+      {6, 0, 104, "Hypervisor detected: Microsoft Hyper-V"},
+      {6, 0, 120'400, fmt::format("smpboot: CPU0: {}", cpu)},
+      {6, 0, 3'120'400, "hv_vmbus: Vmbus version:5.2"},
+      {6, 0, 9'800'000, "EXT4-fs (sda1): mounted filesystem with ordered data mode."},
+      {6, 0, 14'000'000,
+       "mlx5_core 0101:00:00.0: firmware version: 28.39.3560\n SUBSYSTEM=pci\n "
+       "DEVICE=+pci:0101:00:00.0"},
+      {6, 3, 19'000'000, "systemd[1]: Started Slurm node daemon."},
   };
 }
 
@@ -281,9 +268,8 @@ void give_gpus(NodeDescription& node, const Family& family) {
     node.netdevs.front().speed_mbps = family.ethernet_mbps;
   }
   if (!node.nvme.empty()) node.raid = {{.disks = 8}};
-  for (const char* module : {"nvidia", "nvidia_uvm", "nvidia_modeset", "nvidia_peermem"}) {
+  for (const char* module : {"nvidia", "nvidia_uvm", "nvidia_modeset", "nvidia_peermem"})
     node.system.modules.emplace_back(module);
-  }
   if (family.switched) {
     node.processes.push_back(
         {.pid = 1410, .name = "nv-fabricmanage", .unit = "nvidia-fabricmanager.service"});

@@ -31,13 +31,39 @@ const Fault* find_fault(std::string_view name) {
   return found == faults.end() ? nullptr : &*found;
 }
 
+bool changes_node(const Fault& fault) {
+  return !std::holds_alternative<std::monostate>(fault.change) &&
+         !std::holds_alternative<void (*)(Tree&)>(fault.change);
+}
+
+void change_node(const Fault& fault, NodeDescription& node) {
+  // "gpu3", "mlx5_ib3"
+  const auto part = [&](auto& parts) -> auto& {
+    const auto digits = fault.device.find_last_not_of("0123456789") + 1;
+    return parts.at(std::stoul(std::string(fault.device.substr(digits))));
+  };
+  if (const auto* whole = std::get_if<void (*)(NodeDescription&)>(&fault.change)) {
+    (*whole)(node);
+  } else if (const auto* gpu = std::get_if<void (*)(Gpu&)>(&fault.change)) {
+    (*gpu)(part(node.gpus).facts);
+  } else if (const auto* hca = std::get_if<void (*)(HcaDescription&)>(&fault.change)) {
+    (*hca)(part(node.hcas));
+  } else if (const auto* amd = std::get_if<void (*)(AmdGpu&)>(&fault.change)) {
+    const auto found = std::ranges::find_if(
+        node.amd_gpus, [&](const auto& each) { return each.pci.address == fault.device; });
+    (*amd)(node.amd_gpus.at(static_cast<std::size_t>(found - node.amd_gpus.begin())).facts);
+  }
+}
+
 Tree render_with(NodeDescription node, const std::vector<const Fault*>& faults) {
   for (const auto* fault : faults) {
-    if (fault->change != nullptr) fault->change(node);
+    change_node(*fault, node);
     node.system.uptime_s += fault->earlier_s;
   }
   auto tree = render(node);
   for (const auto* fault : faults) {
+    const auto* damage = std::get_if<void (*)(Tree&)>(&fault->change);
+    if (damage != nullptr) (*damage)(tree);
     if (fault->damage != nullptr) fault->damage(tree);
   }
   return tree;
@@ -68,7 +94,7 @@ Result<Tree> make_faulty(const NodeDescription& node, const std::vector<const Fa
 }
 
 Tree render_earlier(NodeDescription node, const Fault& fault) {
-  if (fault.lasting && fault.change != nullptr) fault.change(node);
+  if (fault.lasting) change_node(fault, node);
   return render(node);
 }
 

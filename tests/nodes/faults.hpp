@@ -6,7 +6,7 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <type_traits>
+#include <variant>
 #include <vector>
 
 #include "lib/base/result.hpp"
@@ -23,50 +23,44 @@ inline constexpr std::string_view kH100 = "nd96isr_h100_v5";
 inline constexpr std::string_view kMi300x = "nd96isr_mi300x_v5";
 inline constexpr std::string_view kBareMetal = "bare_metal_h100";
 
+// A change of the node, of the GPU or HCA that is the fault's device, or of the rendered tree.
+using Change = std::variant<std::monostate, void (*)(NodeDescription&), void (*)(Gpu&),
+                            void (*)(AmdGpu&), void (*)(HcaDescription&), void (*)(Tree&)>;
+
 struct Fault {
   std::string_view name;
   std::string_view node;    // the node that gets the fault
   std::string_view check;   // the check that must find it,
   std::string_view device;  // on this device
   Outcome outcome = Outcome::fail;
-  void (*change)(NodeDescription& node) = nullptr;
-  void (*damage)(Tree& tree) = nullptr;  // changes the rendered tree
+  Change change{};
+  void (*damage)(Tree& tree) = nullptr;  // in addition to a change of the node
   // For faults that only a rate or a duration shows: the node was observed `earlier_s` before,
   // healthy, or with the same fault if it is `lasting`.
   double earlier_s = 0;
   bool lasting = false;
 };
 
+// Whether the fault changes the description of a node, not only the rendered tree.
+[[nodiscard]] bool changes_node(const Fault& fault);
+// Changes the description. Like at(), throws if the node lacks the fault's device.
+void change_node(const Fault& fault, NodeDescription& node);
+
 // A fault that makes `check` fail, warn or be unknown on `device`.
-template <class Change>
-[[nodiscard]] constexpr Fault make_fault(Outcome outcome, std::string_view name,
-                                         std::string_view node, std::string_view check,
-                                         std::string_view device, Change change) {
-  Fault fault{.name = name, .node = node, .check = check, .device = device, .outcome = outcome};
-  if constexpr (std::is_invocable_v<Change, Tree&>) {
-    fault.damage = change;
-  } else {
-    fault.change = change;
-  }
-  return fault;
-}
-template <class Change>
 [[nodiscard]] constexpr Fault fails(std::string_view name, std::string_view node,
                                     std::string_view check, std::string_view device,
                                     Change change) {
-  return make_fault(Outcome::fail, name, node, check, device, change);
+  return {name, node, check, device, Outcome::fail, change};
 }
-template <class Change>
 [[nodiscard]] constexpr Fault warns(std::string_view name, std::string_view node,
                                     std::string_view check, std::string_view device,
                                     Change change) {
-  return make_fault(Outcome::warn, name, node, check, device, change);
+  return {name, node, check, device, Outcome::warn, change};
 }
-template <class Change>
 [[nodiscard]] constexpr Fault is_unknown(std::string_view name, std::string_view node,
                                          std::string_view check, std::string_view device,
                                          Change change) {
-  return make_fault(Outcome::unknown, name, node, check, device, change);
+  return {name, node, check, device, Outcome::unknown, change};
 }
 // The same on a node that was observed `earlier_s` before: healthy, or with the same fault.
 [[nodiscard]] constexpr Fault seen_before(double earlier_s, Fault fault) {

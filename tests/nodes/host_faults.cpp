@@ -185,10 +185,7 @@ constexpr std::array kHostFaults{
     fails("management_module_missing", kA100, "host.modules", "ib_umad",
           [](NodeDescription& node) { std::erase(node.system.modules, "ib_umad"); }),
     fails("ethernet_down", kH100, "host.ethernet", "eth0",
-          [](NodeDescription& node) {
-            node.netdevs.at(0).operstate = "down";
-            node.netdevs.at(0).carrier = false;
-          }),
+          [](NodeDescription& node) { take_down(node.netdevs.at(0)); }),
     warns("program_missing", kH100, "host.programs", "/usr/bin/enroot",
           [](NodeDescription& node) { std::erase(node.programs, "usr/bin/enroot"); }),
     warns("program_not_executable", kH100, "host.programs", "/usr/bin/nvidia-container-cli",

@@ -45,8 +45,10 @@ inline const std::string& needed(const Tree& tree, const std::string& path) {
   return tree.entries().at(path).content;
 }
 
-// The values of one GPU that only NVML reports.
-inline Gpu& facts(NodeDescription& node, std::size_t gpu) { return node.gpus.at(gpu).facts; }
+inline void take_down(NetdevDescription& netdev) {
+  netdev.operstate = "down";
+  netdev.carrier = false;
+}
 
 // Makes NVML return this code for a call about one GPU.
 inline void answer(NodeDescription& node, std::size_t gpu, std::string_view call, int code) {

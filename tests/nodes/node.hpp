@@ -237,6 +237,14 @@ void give_processors(NodeDescription& node, unsigned sockets, unsigned cores, un
                      unsigned numa_nodes);
 void give_memory(NodeDescription& node, std::uint64_t total_kib);
 
+// Healthy GPUs as NVML reports them, by model. Values that an architecture does not offer are
+// absent. scenario_of() adds the values that the rest of the node also has (address, link, model,
+// serial number, peers). A V100's six links lead to the GPUs at these addresses, the others' to
+// switches.
+[[nodiscard]] Gpu v100_sxm2(std::uint64_t memory_mib, const std::vector<std::string>& peers);
+[[nodiscard]] Gpu a100_sxm4(std::uint64_t memory_mib);
+[[nodiscard]] Gpu h100_sxm5();
+
 [[nodiscard]] NodeDescription nd40rs_v2();
 [[nodiscard]] NodeDescription nd96asr_v4();
 [[nodiscard]] NodeDescription nd96amsr_a100_v4();

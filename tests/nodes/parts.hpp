@@ -2,6 +2,8 @@
 // The parts of render(): each adds one area of the tree. They write disjoint files.
 #pragma once
 
+#include <fmt/format.h>
+
 #include <string>
 #include <string_view>
 #include <vector>
@@ -28,7 +30,10 @@ void render_interface(const NetdevDescription& netdev, std::string_view parent, 
                       Tree& tree);
 
 // "name\n": the form of nearly every sysfs attribute.
-void attribute(Tree& tree, std::string_view folder, std::string_view name, std::string_view value);
+template <class T>
+void attribute(Tree& tree, std::string_view folder, std::string_view name, const T& value) {
+  tree.file(fmt::format("{}/{}", folder, name), fmt::format("{}\n", value));
+}
 
 // "0-3,8" and "00000000,0000000f", the kernel's two forms of a CPU set. The mask has as many words
 // as `possible` CPUs need.

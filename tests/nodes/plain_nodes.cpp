@@ -5,7 +5,6 @@
 
 #include <string>
 
-#include "tests/nodes/gpus.hpp"
 #include "tests/nodes/node.hpp"
 
 namespace muster::nodes {
@@ -47,14 +46,16 @@ void give_accelerators(NodeDescription& node) {
     auto pci = behind_switch(i, 1, kMellanoxId, 0x1021);
     pci.class_code = 0x020700;
     pci.driver = "mlx5_core";
-    HcaDescription hca{.pci = pci, .name = fmt::format("mlx5_{}", i)};
-    hca.guid = fmt::format("946d:ae03:0012:34{:02x}", i);
-    hca.board = "MT_0000000838";
-    hca.firmware = "28.43.1014";
-    hca.lid = 0x40 + i;
-    hca.pkeys = {0xffff};
-    hca.netdev = {.name = fmt::format("ib{}", i), .type = 32, .speed_mbps = 400'000, .mtu = 4092};
-    node.hcas.push_back(hca);
+    node.hcas.push_back(
+        {.pci = pci,
+         .name = fmt::format("mlx5_{}", i),
+         .guid = fmt::format("946d:ae03:0012:34{:02x}", i),
+         .firmware = "28.43.1014",
+         .board = "MT_0000000838",
+         .lid = 0x40 + i,
+         .pkeys = {0xffff},
+         .netdev = {
+             .name = fmt::format("ib{}", i), .type = 32, .speed_mbps = 400'000, .mtu = 4092}});
 
     auto disk = behind_switch(i, 2, 0x144d, 0xa80c);
     disk.class_code = 0x010802;

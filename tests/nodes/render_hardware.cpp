@@ -38,8 +38,8 @@ void add_topology(const NodeDescription& node, const CpuDescription& cpu, Tree& 
   const auto in_socket =
       online_where(node, [&](const CpuDescription& other) { return other.socket == cpu.socket; });
   const auto possible = node.cpus.size();
-  attribute(tree, folder, "physical_package_id", fmt::format("{}", cpu.socket));
-  attribute(tree, folder, "core_id", fmt::format("{}", cpu.core));
+  attribute(tree, folder, "physical_package_id", cpu.socket);
+  attribute(tree, folder, "core_id", cpu.core);
   attribute(tree, folder, "die_id", "0");
   add_set(tree, folder, "thread_siblings", "thread_siblings_list", in_core, possible);
   add_set(tree, folder, "core_cpus", "core_cpus_list", in_core, possible);
@@ -67,13 +67,12 @@ void add_caches(const NodeDescription& node, const CpuDescription& cpu, Tree& tr
     const auto sharing = online_where(node, [&](const CpuDescription& other) {
       return other.socket == cpu.socket && other.core / cache.cores == cpu.core / cache.cores;
     });
-    attribute(tree, folder, "level", fmt::format("{}", cache.level));
+    attribute(tree, folder, "level", cache.level);
     attribute(tree, folder, "type", cache.type);
     attribute(tree, folder, "size", fmt::format("{}K", cache.kib));
-    attribute(tree, folder, "coherency_line_size", fmt::format("{}", kLineBytes));
-    attribute(tree, folder, "ways_of_associativity", fmt::format("{}", cache.ways));
-    attribute(tree, folder, "number_of_sets",
-              fmt::format("{}", cache.kib * 1024 / kLineBytes / cache.ways));
+    attribute(tree, folder, "coherency_line_size", kLineBytes);
+    attribute(tree, folder, "ways_of_associativity", cache.ways);
+    attribute(tree, folder, "number_of_sets", cache.kib * 1024 / kLineBytes / cache.ways);
     attribute(tree, folder, "physical_line_partition", "1");
     add_set(tree, folder, "shared_cpu_map", "shared_cpu_list", sharing, node.cpus.size());
   }
@@ -128,8 +127,8 @@ std::string meminfo(const NodeDescription& node) {
 
 void add_huge_pages(Tree& tree, std::string_view folder, const HugePagesDescription& pages) {
   const auto size = fmt::format("{}/hugepages-{}kB", folder, pages.size_kib);
-  attribute(tree, size, "nr_hugepages", fmt::format("{}", pages.total));
-  attribute(tree, size, "free_hugepages", fmt::format("{}", pages.free));
+  attribute(tree, size, "nr_hugepages", pages.total);
+  attribute(tree, size, "free_hugepages", pages.free);
   attribute(tree, size, "surplus_hugepages", "0");
 }
 
@@ -177,14 +176,14 @@ void add_nvme(const NvmeDescription& disk, std::size_t index, Tree& tree) {
   attribute(tree, controller, "firmware_rev", disk.firmware);
   attribute(tree, controller, "transport", "pcie");
   attribute(tree, controller, "address", disk.pci.address);
-  attribute(tree, controller, "numa_node", fmt::format("{}", disk.pci.numa));
+  attribute(tree, controller, "numa_node", disk.pci.numa);
   tree.link(fmt::format("{}/device", controller), pci);
   tree.link(fmt::format("{}/subsystem", controller), "sys/class/nvme");
   tree.link(fmt::format("sys/class/nvme/nvme{}", index), controller);
   if (disk.sectors == 0) return;
   const auto name = fmt::format("nvme{}n1", index);
   const auto space = fmt::format("{}/{}", controller, name);
-  attribute(tree, space, "size", fmt::format("{}", disk.sectors));
+  attribute(tree, space, "size", disk.sectors);
   attribute(tree, space, "ro", disk.read_only ? "1" : "0");
   attribute(tree, space, "removable", "0");
   attribute(tree, space, "nsid", "1");
@@ -203,9 +202,9 @@ void add_array(const RaidDescription& array, Tree& tree) {
   attribute(tree, folder, "dev", "9:0");
   attribute(tree, md, "level", array.level);
   attribute(tree, md, "array_state", array.state);
-  attribute(tree, md, "raid_disks", fmt::format("{}", array.disks));
+  attribute(tree, md, "raid_disks", array.disks);
   attribute(tree, md, "metadata_version", "1.2");
-  if (array.degraded >= 0) attribute(tree, md, "degraded", fmt::format("{}", array.degraded));
+  if (array.degraded >= 0) attribute(tree, md, "degraded", array.degraded);
   add_block_device(array.name, folder, tree);
 }
 

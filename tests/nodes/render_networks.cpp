@@ -6,63 +6,32 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 
+#include "lib/base/text.hpp"
 #include "tests/nodes/parts.hpp"
 #include "tests/nodes/render.hpp"
 
 namespace muster::nodes {
 namespace {
 
-constexpr std::array kCounters{"VL15_dropped",
-                               "excessive_buffer_overrun_errors",
-                               "link_downed",
-                               "link_error_recovery",
-                               "local_link_integrity_errors",
-                               "multicast_rcv_packets",
-                               "multicast_xmit_packets",
-                               "port_rcv_constraint_errors",
-                               "port_rcv_data",
-                               "port_rcv_errors",
-                               "port_rcv_packets",
-                               "port_rcv_remote_physical_errors",
-                               "port_rcv_switch_relay_errors",
-                               "port_xmit_constraint_errors",
-                               "port_xmit_data",
-                               "port_xmit_discards",
-                               "port_xmit_packets",
-                               "port_xmit_wait",
-                               "symbol_error",
-                               "unicast_rcv_packets",
-                               "unicast_xmit_packets"};
+constexpr std::string_view kCounters =
+    "VL15_dropped excessive_buffer_overrun_errors link_downed link_error_recovery "
+    "local_link_integrity_errors multicast_rcv_packets multicast_xmit_packets "
+    "port_rcv_constraint_errors port_rcv_data port_rcv_errors port_rcv_packets "
+    "port_rcv_remote_physical_errors port_rcv_switch_relay_errors port_xmit_constraint_errors "
+    "port_xmit_data port_xmit_discards port_xmit_packets port_xmit_wait symbol_error "
+    "unicast_rcv_packets unicast_xmit_packets";
 
-constexpr std::array kHwCounters{"duplicate_request",
-                                 "implied_nak_seq_err",
-                                 "local_ack_timeout_err",
-                                 "np_cnp_sent",
-                                 "np_ecn_marked_roce_packets",
-                                 "out_of_buffer",
-                                 "out_of_sequence",
-                                 "packet_seq_err",
-                                 "req_cqe_error",
-                                 "req_cqe_flush_error",
-                                 "req_remote_access_errors",
-                                 "req_remote_invalid_request",
-                                 "resp_cqe_error",
-                                 "resp_cqe_flush_error",
-                                 "resp_local_length_error",
-                                 "resp_remote_access_errors",
-                                 "rnr_nak_retry_err",
-                                 "rp_cnp_handled",
-                                 "rp_cnp_ignored",
-                                 "rx_atomic_requests",
-                                 "rx_read_requests",
-                                 "rx_write_requests"};
+constexpr std::string_view kHwCounters =
+    "duplicate_request implied_nak_seq_err local_ack_timeout_err np_cnp_sent "
+    "np_ecn_marked_roce_packets out_of_buffer out_of_sequence packet_seq_err req_cqe_error "
+    "req_cqe_flush_error req_remote_access_errors req_remote_invalid_request resp_cqe_error "
+    "resp_cqe_flush_error resp_local_length_error resp_remote_access_errors rnr_nak_retry_err "
+    "rp_cnp_handled rp_cnp_ignored rx_atomic_requests rx_read_requests rx_write_requests";
 
-template <class Names>
-void add_counters(Tree& tree, std::string_view folder, const Names& names,
+void add_counters(Tree& tree, std::string_view folder, std::string_view names,
                   const std::map<std::string, std::string>& values) {
-  for (const char* name : names) attribute(tree, folder, name, "0");
+  for (const auto name : split_words(names)) attribute(tree, folder, name, 0);
   for (const auto& [name, value] : values) attribute(tree, folder, name, value);
 }
 
@@ -71,8 +40,7 @@ void add_tables(const HcaDescription& hca, std::string_view port, Tree& tree) {
   constexpr std::size_t kGids = 16;
   for (std::size_t i = 0; i < kPkeys; ++i) {
     const unsigned key = i < hca.pkeys.size() ? hca.pkeys[i] : 0;
-    attribute(tree, fmt::format("{}/pkeys", port), fmt::format("{}", i),
-              fmt::format("{:#06x}", key));
+    attribute(tree, fmt::format("{}/pkeys", port), fmt::to_string(i), fmt::format("{:#06x}", key));
   }
   const bool infiniband = hca.link_layer == "InfiniBand";
   for (std::size_t i = 0; i < kGids; ++i) {
@@ -154,15 +122,15 @@ void render_interface(const NetdevDescription& netdev, std::string_view parent, 
       netdev.type == 32
           ? fmt::format("00:00:09:27:fe:80:00:00:00:00:00:00:00:15:5d:ff:fe:33:ff:{:02x}", index)
           : netdev.mac;
-  attribute(tree, folder, "type", fmt::format("{}", netdev.type));
+  attribute(tree, folder, "type", netdev.type);
   attribute(tree, folder, "address", mac);
   attribute(tree, folder, "operstate", netdev.operstate);
   attribute(tree, folder, "carrier", netdev.carrier ? "1" : "0");
-  attribute(tree, folder, "carrier_down_count", fmt::format("{}", netdev.carrier_down_count));
-  attribute(tree, folder, "carrier_up_count", fmt::format("{}", netdev.carrier_down_count + 1));
-  attribute(tree, folder, "mtu", fmt::format("{}", netdev.mtu));
+  attribute(tree, folder, "carrier_down_count", netdev.carrier_down_count);
+  attribute(tree, folder, "carrier_up_count", netdev.carrier_down_count + 1);
+  attribute(tree, folder, "mtu", netdev.mtu);
   attribute(tree, folder, "flags", netdev.operstate == "down" ? "0x1002" : "0x1003");
-  attribute(tree, folder, "ifindex", fmt::format("{}", index));
+  attribute(tree, folder, "ifindex", index);
   attribute(tree, folder, "dev_id", "0x0");
   attribute(tree, folder, "dev_port", "0");
   // The kernel reports -1 if the driver does not know the speed.

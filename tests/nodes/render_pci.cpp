@@ -126,9 +126,9 @@ void add_link_and_place(const NodeDescription& node, const PciDescription& pci,
   const unsigned width = pci.responding ? pci.width : 63;
   attribute(tree, folder, "current_link_speed", speed_text(pci.responding ? pci.speed_gts : 0));
   attribute(tree, folder, "max_link_speed", speed_text(pci.max_speed_gts));
-  attribute(tree, folder, "current_link_width", fmt::format("{}", width));
-  attribute(tree, folder, "max_link_width", fmt::format("{}", pci.max_width));
-  attribute(tree, folder, "numa_node", fmt::format("{}", pci.numa));
+  attribute(tree, folder, "current_link_width", width);
+  attribute(tree, folder, "max_link_width", pci.max_width);
+  attribute(tree, folder, "numa_node", pci.numa);
   const int local_to = pci.local_to == -2 ? pci.numa : pci.local_to;
   const auto cpus = online_cpus_of(node, local_to);
   attribute(tree, folder, "local_cpulist", cpu_list(cpus));
@@ -196,7 +196,7 @@ void add_bridges(const NodeDescription& node, const PciDescription& pci,
 template <class T>
 void known_attribute(Tree& tree, std::string_view folder, std::string_view name,
                      const Fact<T>& value) {
-  if (value) attribute(tree, folder, name, fmt::format("{}", *value));
+  if (value) attribute(tree, folder, name, *value);
 }
 
 void add_errors(const AmdGpu& gpu, const std::string& folder, Tree& tree) {

@@ -73,8 +73,8 @@ void add_edac(const NodeDescription& node, Tree& tree) {
   for (std::size_t i = 0; i < node.edac.size(); ++i) {
     const auto folder = fmt::format("sys/devices/system/edac/mc/mc{}", i);
     attribute(tree, folder, "mc_name", "Intel_10nm");
-    attribute(tree, folder, "ce_count", fmt::format("{}", node.edac[i].corrected));
-    attribute(tree, folder, "ue_count", fmt::format("{}", node.edac[i].uncorrected));
+    attribute(tree, folder, "ce_count", node.edac[i].corrected);
+    attribute(tree, folder, "ue_count", node.edac[i].uncorrected);
     attribute(tree, folder, "ce_noinfo_count", "0");
     attribute(tree, folder, "ue_noinfo_count", "0");
     attribute(tree, folder, "seconds_since_reset", "86000");
@@ -259,10 +259,6 @@ Tree render(const NodeDescription& node) {
   render_environment(node, tree);
   render_nvml(node, tree);
   return tree;
-}
-
-void attribute(Tree& tree, std::string_view folder, std::string_view name, std::string_view value) {
-  tree.file(fmt::format("{}/{}", folder, name), fmt::format("{}\n", value));
 }
 
 std::string cpu_list(const std::vector<unsigned>& cpus) {

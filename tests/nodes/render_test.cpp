@@ -114,7 +114,7 @@ TEST(RenderTest, LspciCallsANarrowLinkDowngraded) {
   if (!installed("lspci")) GTEST_SKIP() << "lspci is not installed";
   auto node = nd96isr_h100_v5();
   give_processors(node, 2, 2, 1, 2);
-  find_fault("hca_slow_link")->change(node);
+  change_node(*find_fault("hca_slow_link"), node);
   const WrittenNode slow(node);
   ASSERT_TRUE(slow.ok());
   EXPECT_THAT(slow.lspci("-vv -s 0106:00:00.0"),
@@ -131,7 +131,7 @@ TEST(RenderTest, LspciHangsBareMetalDevicesBelowTheirSwitch) {
 TEST(RenderTest, LspciReadsAccessControl) {
   if (!installed("lspci")) GTEST_SKIP() << "lspci is not installed";
   auto node = bare_metal();
-  find_fault("acs_on")->change(node);
+  change_node(*find_fault("acs_on"), node);
   const WrittenNode controlled(node);
   ASSERT_TRUE(controlled.ok());
   EXPECT_THAT(controlled.lspci("-vv -s 0000:11:00.0"),

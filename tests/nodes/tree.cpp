@@ -76,43 +76,39 @@ class Writer {
 
 }  // namespace
 
-void Tree::file(std::string_view path, std::string content) {
+void Tree::put(std::string_view path, Entry entry) {
   remove(path);
-  entries_.emplace(path, Entry{Entry::Kind::file, std::move(content), false});
+  entries_.emplace(path, std::move(entry));
+}
+
+void Tree::file(std::string_view path, std::string content) {
+  put(path, {.kind = Entry::Kind::file, .content = std::move(content)});
 }
 
 void Tree::program(std::string_view path) {
-  remove(path);
-  entries_.emplace(path, Entry{Entry::Kind::file, "#!/bin/true\n", true});
+  put(path, {.kind = Entry::Kind::file, .content = "#!/bin/true\n", .executable = true});
 }
 
 void Tree::directory(std::string_view path) {
-  entries_.insert_or_assign(std::string(path), Entry{Entry::Kind::directory, {}, false});
+  entries_.insert_or_assign(std::string(path), Entry{.kind = Entry::Kind::directory});
 }
 
 void Tree::link(std::string_view path, std::string_view target) {
-  remove(path);
-  entries_.emplace(path, Entry{Entry::Kind::link, relative_to(path, target), false});
+  link_outside(path, relative_to(path, target));
 }
 
 void Tree::link_outside(std::string_view path, std::string absolute) {
-  remove(path);
-  entries_.emplace(path, Entry{Entry::Kind::link, std::move(absolute), false});
+  put(path, {.kind = Entry::Kind::link, .content = std::move(absolute)});
 }
 
-void Tree::fifo(std::string_view path) {
-  remove(path);
-  entries_.emplace(path, Entry{Entry::Kind::fifo, {}, false});
-}
+void Tree::fifo(std::string_view path) { put(path, {.kind = Entry::Kind::fifo}); }
 
 void Tree::remove(std::string_view path) {
   auto here = entries_.lower_bound(path);
   while (here != entries_.end() && here->first.starts_with(path)) {
-    if (here->first == path || lies_below(here->first, path)) {
-      here = entries_.erase(here);
-    } else {
-      ++here;
-    }
+    const auto next = std::next(here);
+    if (here->first == path || lies_below(here->first, path)) entries_.erase(here);
+    here = next;
   }
 }
 
@@ -136,7 +132,7 @@ std::vector<std::string> Tree::files() const {
 
 bool write_tree(const Tree& tree, const fs::path& directory) {
   Writer writer(directory);
-  if (!writer.write(".", Entry{Entry::Kind::directory, {}, false})) return false;
+  if (!writer.write(".", Entry{.kind = Entry::Kind::directory})) return false;
   return std::ranges::all_of(
       tree.entries(), [&](const auto& named) { return writer.write(named.first, named.second); });
 }

@@ -50,6 +50,8 @@ class Tree {
   bool operator==(const Tree&) const = default;
 
  private:
+  void put(std::string_view path, Entry entry);
+
   std::map<std::string, Entry, std::less<>> entries_;
 };
 
