@@ -9,6 +9,7 @@
 #include <optional>
 #include <utility>
 
+#include "tests/nodes/needed.hpp"
 #include "tests/nodes/render.hpp"
 
 namespace muster::nodes {
@@ -46,6 +47,8 @@ void change_node(const Fault& fault, NodeDescription& node) {
     (*whole)(node);
   } else if (const auto* gpu = std::get_if<void (*)(Gpu&)>(&fault.change)) {
     (*gpu)(part(node.gpus).facts);
+  } else if (const auto* line = std::get_if<LogLine>(&fault.change)) {
+    log(node, std::string(line->text), line->level);
   } else if (const auto* hca = std::get_if<void (*)(HcaDescription&)>(&fault.change)) {
     (*hca)(part(node.hcas));
   } else if (const auto* amd = std::get_if<void (*)(AmdGpu&)>(&fault.change)) {

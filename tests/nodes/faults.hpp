@@ -23,9 +23,15 @@ inline constexpr std::string_view kH100 = "nd96isr_h100_v5";
 inline constexpr std::string_view kMi300x = "nd96isr_mi300x_v5";
 inline constexpr std::string_view kBareMetal = "bare_metal_h100";
 
+// A line of the kernel log.
+struct LogLine {
+  std::string_view text;
+  unsigned level = 3;
+};
+
 // A change of the node, of the GPU or HCA that is the fault's device, or of the rendered tree.
 using Change = std::variant<std::monostate, void (*)(NodeDescription&), void (*)(Gpu&),
-                            void (*)(AmdGpu&), void (*)(HcaDescription&), void (*)(Tree&)>;
+                            void (*)(AmdGpu&), void (*)(HcaDescription&), LogLine, void (*)(Tree&)>;
 
 struct Fault {
   std::string_view name;

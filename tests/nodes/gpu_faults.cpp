@@ -269,19 +269,14 @@ constexpr std::array kGpuFaults{
     warns("memory_of_no_process", kH100, "gpu.memory_used", "gpu6",
           [](Gpu& gpu) { needed(gpu.memory).used = 2'147'483'648; }),
     fails("xid_of_an_uncorrectable_error", kH100, "gpu.xid", "gpu4",
-          [](NodeDescription& node) {
-            log(node,
-                "NVRM: Xid (PCI:0009:00:00): 48, pid='<unknown>', name=<unknown>, An "
-                "uncorrectable "
-                "double bit error (DBE) has been detected on GPU in the framebuffer at physical "
-                "address 0x1f2a000 partition 3, subpartition 0.");
-          }),
+          LogLine{"NVRM: Xid (PCI:0009:00:00): 48, pid='<unknown>', name=<unknown>, An "
+                  "uncorrectable double bit error (DBE) has been detected on GPU in the "
+                  "framebuffer at physical "
+                  "address 0x1f2a000 partition 3, subpartition 0."}),
     // A warning, because no link is down.
-    warns("sxid_of_a_link", kH100, "gpu.sxid", "0000:c3:00.0",
-          [](NodeDescription& node) {
-            log(node,
-                "nvidia-nvswitch0: SXid (PCI:0000:c3:00.0): 20034, Fatal, Link 30 LTSSM Fault Up");
-          }),
+    warns(
+        "sxid_of_a_link", kH100, "gpu.sxid", "0000:c3:00.0",
+        LogLine{"nvidia-nvswitch0: SXid (PCI:0000:c3:00.0): 20034, Fatal, Link 30 LTSSM Fault Up"}),
 };
 
 }  // namespace

@@ -132,34 +132,20 @@ constexpr std::array kHostFaults{
                 2);
           }),
     fails("soft_lockup", kH100, "host.kernel_log", "node",
-          [](NodeDescription& node) {
-            log(node, "watchdog: BUG: soft lockup - CPU#17 stuck for 22s! [python:71234]", 0);
-          }),
+          LogLine{"watchdog: BUG: soft lockup - CPU#17 stuck for 22s! [python:71234]", 0}),
     warns("hung_task", kA100, "host.kernel_log", "node",
-          [](NodeDescription& node) {
-            log(node, "INFO: task python:71234 blocked for more than 120 seconds.");
-          }),
+          LogLine{"INFO: task python:71234 blocked for more than 120 seconds."}),
     fails("file_system_read_only", kH100, "host.kernel_log", "sda1",
-          [](NodeDescription& node) {
-            log(node, "EXT4-fs (sda1): Remounting filesystem read-only", 2);
-          }),
+          LogLine{"EXT4-fs (sda1): Remounting filesystem read-only", 2}),
     warns("out_of_memory", kH100, "host.kernel_log", "node",
-          [](NodeDescription& node) {
-            log(node,
-                "Out of memory: Killed process 71234 (python) total-vm:1992294400kB, "
-                "anon-rss:1840000000kB, file-rss:0kB, shmem-rss:0kB, UID:1000 pgtables:1kB "
-                "oom_score_adj:0");
-          }),
+          LogLine{"Out of memory: Killed process 71234 (python) total-vm:1992294400kB, "
+                  "anon-rss:1840000000kB, file-rss:0kB, shmem-rss:0kB, UID:1000 pgtables:1kB "
+                  "oom_score_adj:0"}),
     warns("interface_timed_out", kH100, "host.kernel_log", "eth1",
-          [](NodeDescription& node) {
-            log(node, "NETDEV WATCHDOG: eth1 (mlx5_core): transmit queue 3 timed out");
-          }),
+          LogLine{"NETDEV WATCHDOG: eth1 (mlx5_core): transmit queue 3 timed out"}),
     fails("hca_health", kH100, "host.kernel_log", "0104:00:00.0",
-          [](NodeDescription& node) {
-            log(node,
-                "mlx5_core 0104:00:00.0: poll_health:800:(pid 0): device's health compromised - "
-                "reached miss count");
-          }),
+          LogLine{"mlx5_core 0104:00:00.0: poll_health:800:(pid 0): device's health compromised - "
+                  "reached miss count"}),
     warns("numa_balancing", kH100, "host.sysctl", "kernel.numa_balancing",
           [](NodeDescription& node) { node.system.sysctls["kernel.numa_balancing"] = "1"; }),
     warns("command_line_parameter", kH100, "host.kernel", "pci=nomsi",
