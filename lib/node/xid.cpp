@@ -50,10 +50,7 @@ std::optional<std::string> parse_address(std::string_view text) {
       !is_hex(function, 1, 1)) {
     return std::nullopt;
   }
-  std::string address = fmt::format("{}:{}:{}.{}", parts[0], parts[1], device, function);
-  std::ranges::transform(address, address.begin(),
-                         [](char c) { return c >= 'A' && c <= 'F' ? c + ('a' - 'A') : c; });
-  return address;
+  return lower_case(fmt::format("{}:{}:{}.{}", parts[0], parts[1], device, function));
 }
 
 std::optional<unsigned> take_code(std::string_view& text) {
