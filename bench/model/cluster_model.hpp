@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // How fast a simulated cluster is. The ceilings are those that profiles are held to
-// (tests/lib/profile/ceilings_test.cpp), at the efficiency of the cluster.
+// (tests/lib/profile/shipped_profiles_test.cpp), at the efficiency of the cluster.
 #pragma once
 
 #include <cstddef>

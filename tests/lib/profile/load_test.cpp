@@ -26,15 +26,20 @@ using ::testing::Pair;
 using ::testing::StartsWith;
 using ::testing::UnorderedElementsAre;
 
-Profile load(const ProfileFiles& files, std::string_view name,
-             std::vector<std::string> settings = {}) {
-  auto profile = load_profile(files.sources(std::move(settings)), name);
-  EXPECT_TRUE(profile.has_value()) << (profile ? "" : profile.error().message);
-  return profile ? std::move(*profile) : Profile{};
-}
+class LoadProfileTest : public ::testing::Test {
+ protected:
+  [[nodiscard]] Profile load(std::string_view name, std::vector<std::string> settings = {}) const {
+    auto profile = load_profile(files.sources(std::move(settings)), name);
+    EXPECT_TRUE(profile.has_value()) << (profile ? "" : profile.error().message);
+    return profile ? std::move(*profile) : Profile{};
+  }
 
-TEST(LoadProfileTest, ReadsEveryKindOfValue) {
-  const ProfileFiles files;
+  ProfileFiles files;
+};
+
+using SettingTest = LoadProfileTest;
+
+TEST_F(LoadProfileTest, ReadsEveryKindOfValue) {
   files.shipped("x", R"(name: x
 summary: a node
 aliases: [y]
@@ -53,7 +58,7 @@ ib:
 contexts:
   prolog: {skip: [env.*], deadline: 10 s}
 )");
-  const Profile p = load(files, "x");
+  const Profile p = load("x");
   EXPECT_EQ(p.name, "x");
   EXPECT_EQ(p.summary, "a node");
   EXPECT_EQ(p.aliases, Words{"y"});
@@ -77,55 +82,50 @@ contexts:
   EXPECT_EQ(p.contexts.at("prolog").deadline, Seconds{10});
 }
 
-TEST(LoadProfileTest, LaterLayersWinValueByValue) {
-  const ProfileFiles files;
+TEST_F(LoadProfileTest, LaterLayersWinValueByValue) {
   files.defaults(
       "schema: muster.profile/1\nhost: {cpu: {sockets: 1, cores: 1, threads: 1, numa_nodes: 1}}\n");
   files.shipped("base", "host: {cpu: {cores: 2, threads: 2, numa_nodes: 2}}\n");
   files.shipped("x", "extends: base\nhost: {cpu: {threads: 3, numa_nodes: 3}}\n");
   files.site("overrides: {host: {cpu: {numa_nodes: 4}}}\n");
-  const Profile p = load(files, "x", {"host.cpu.numa_nodes=5"});
+  const Profile p = load("x", {"host.cpu.numa_nodes=5"});
   EXPECT_EQ(p.host->cpu.sockets, 1);
   EXPECT_EQ(p.host->cpu.cores, 2);
   EXPECT_EQ(p.host->cpu.threads, 3);
   EXPECT_EQ(p.host->cpu.numa_nodes, 5);
 }
 
-TEST(LoadProfileTest, ListsReplaceAndMapsMerge) {
-  const ProfileFiles files;
+TEST_F(LoadProfileTest, ListsReplaceAndMapsMerge) {
   files.defaults(R"(schema: muster.profile/1
 host:
   modules: {required: [a, b]}
   sysctl: {values: {k1: one, k2: two, k3: three}}
 )");
   files.shipped("x", "host: {modules: {required: [c]}, sysctl: {values: {k2: other, k3: null}}}\n");
-  const Profile p = load(files, "x");
+  const Profile p = load("x");
   EXPECT_EQ(p.host->modules.required, Words{"c"});
   EXPECT_THAT(p.host->sysctl.values, ElementsAre(Pair("k1", "one"), Pair("k2", "other")));
   EXPECT_FALSE(p.origins.contains("host.sysctl.values.k3"));
 }
 
-TEST(LoadProfileTest, TheEnvironmentMergesVariableByVariable) {
-  const ProfileFiles files;
+TEST_F(LoadProfileTest, TheEnvironmentMergesVariableByVariable) {
   files.shipped("base", "bench: {environment: {A: \"1\", B: \"2\", C: \"3\"}}\n");
   files.shipped("x", "extends: base\nbench: {environment: {B: \"7\", C: null}}\n");
-  const Profile p = load(files, "x", {"bench.environment.NCCL_ALGO=Ring"});
+  const Profile p = load("x", {"bench.environment.NCCL_ALGO=Ring"});
   EXPECT_THAT(p.bench->environment,
               ElementsAre(Pair("A", "1"), Pair("B", "7"), Pair("NCCL_ALGO", "Ring")));
 }
 
-TEST(LoadProfileTest, NullUnsetsALimit) {
-  const ProfileFiles files;
+TEST_F(LoadProfileTest, NullUnsetsALimit) {
   files.defaults("schema: muster.profile/1\nhost: {nvme: {count: 8}, cpu: {cores: 4}}\n");
   files.shipped("x", "host: {nvme: {count: null}, cpu: {cores: ~}}\n");
-  const Profile p = load(files, "x");
+  const Profile p = load("x");
   EXPECT_EQ(p.host->nvme.count, std::nullopt);
   EXPECT_EQ(p.host->cpu.cores, std::nullopt);
   EXPECT_EQ(p.values.at("host.nvme.count"), "null");
 }
 
-TEST(LoadProfileTest, RecordsTheOriginOfEachValue) {
-  const ProfileFiles files;
+TEST_F(LoadProfileTest, RecordsTheOriginOfEachValue) {
   files.defaults(
       "schema: muster.profile/1\nas_of: 2026-01-01\nhost: {source: here, cpu: {cores: 1}}\n");
   files.shipped("x", R"(as_of: 2026-05-01
@@ -139,7 +139,7 @@ host:
   swap: {total: 0 GiB}
 )");
   files.site("overrides:\n  host: {load: {warn_above_per_core: 2}}\n");
-  const Profile p = load(files, "x", {"host.clock.error_warn_above=5 ms"});
+  const Profile p = load("x", {"host.clock.error_warn_above=5 ms"});
   EXPECT_THAT(
       p.origins,
       UnorderedElementsAre(
@@ -158,22 +158,20 @@ host:
                             Pair("host.clock.error_warn_above", "5 ms")));
 }
 
-TEST(LoadProfileTest, ItemsOfAListOfBlocksHaveTheirNumberInThePath) {
-  const ProfileFiles files;
+TEST_F(LoadProfileTest, ItemsOfAListOfBlocksHaveTheirNumberInThePath) {
   files.defaults(
       "schema: muster.profile/1\nhost: {mounts: {required: [{point: /a}, {point: /b}]}}\n");
   files.shipped("x", "host: {mounts: {required: [{point: /c}]}}\n");
-  const Profile p = load(files, "x");
+  const Profile p = load("x");
   EXPECT_THAT(p.origins, ElementsAre(Key("host.mounts.required.0.point")));
 }
 
-TEST(LoadProfileTest, PoliciesAreReadFromTheBlocksOfChecks) {
-  const ProfileFiles files;
+TEST_F(LoadProfileTest, PoliciesAreReadFromTheBlocksOfChecks) {
   files.defaults(
       "schema: muster.profile/1\nib: {state: {fail_as: warn}}\nhost: {nvme: {count: 8}}\n");
   files.shipped("x",
                 "ib: {state: {enabled: false}}\nhost: {nvme: {fail_as: warn, warn_as: pass}}\n");
-  const Profile p = load(files, "x");
+  const Profile p = load("x");
   ASSERT_THAT(p.policies, UnorderedElementsAre(Key("ib.state"), Key("host.nvme")));
   EXPECT_EQ(p.policies.at("ib.state").enabled, false);
   EXPECT_EQ(p.policies.at("ib.state").fail_as, Outcome::warn);
@@ -184,54 +182,48 @@ TEST(LoadProfileTest, PoliciesAreReadFromTheBlocksOfChecks) {
   EXPECT_EQ(p.origins.at("host.nvme.fail_as").line, 3);
 }
 
-TEST(LoadProfileTest, ASiteProfileBeatsTheShippedOneAndMayExtendIt) {
-  const ProfileFiles files;
+TEST_F(LoadProfileTest, ASiteProfileBeatsTheShippedOneAndMayExtendIt) {
   files.shipped("x", "summary: shipped\nhost: {cpu: {cores: 8, sockets: 2}}\n");
   files.site_profile("x", "extends: x\nsummary: ours\nhost: {cpu: {cores: 6}}\n");
-  const Profile p = load(files, "x");
+  const Profile p = load("x");
   EXPECT_EQ(p.summary, "ours");
   EXPECT_EQ(p.host->cpu.cores, 6);
   EXPECT_EQ(p.host->cpu.sockets, 2);
 }
 
-TEST(LoadProfileTest, AcceptsAPathAndARelativeParent) {
-  const ProfileFiles files;
+TEST_F(LoadProfileTest, AcceptsAPathAndARelativeParent) {
   files.dir().write("mine/base.yaml", "schema: muster.profile/1\nhost: {cpu: {cores: 8}}\n");
   files.dir().write("mine/sub/x.yaml", "schema: muster.profile/1\nextends: ../base.yaml\n");
-  const Profile p = load(files, files.path("mine/sub/x.yaml"));
+  const Profile p = load(files.path("mine/sub/x.yaml"));
   EXPECT_EQ(p.name, "x");
   EXPECT_EQ(p.host->cpu.cores, 8);
   EXPECT_EQ(p.origins.at("host.cpu.cores").file, files.path("mine/base.yaml"));
 }
 
-TEST(LoadProfileTest, FindsAProfileByItsAliases) {
-  const ProfileFiles files;
+TEST_F(LoadProfileTest, FindsAProfileByItsAliases) {
   files.shipped("base", "aliases: [b2]\n");
   files.shipped("x", "extends: base\naliases: [x2, x3]\nsummary: it\n");
-  EXPECT_EQ(load(files, "x3").name, "x");
-  EXPECT_EQ(load(files, "b2").name, "base");
+  EXPECT_EQ(load("x3").name, "x");
+  EXPECT_EQ(load("b2").name, "base");
   EXPECT_EQ(profile_names(files.sources()),
             (std::vector<std::string>{"b2", "base", "x", "x2", "x3"}));
 }
 
-TEST(LoadProfileTest, FindsAProfileByItsCloudsSpelling) {
-  const ProfileFiles files;
+TEST_F(LoadProfileTest, FindsAProfileByItsCloudsSpelling) {
   files.shipped("nd96isr_h100_v5", "aliases: [nd96isrf_h100_v5]\n");
   for (const auto* name : {"Standard_ND96isr_H100_v5", "ND96isr_H100_v5",
                            "standard_nd96isr_h100_v5", "Standard_ND96isrf_H100_v5"}) {
-    EXPECT_EQ(load(files, name).name, "nd96isr_h100_v5") << name;
+    EXPECT_EQ(load(name).name, "nd96isr_h100_v5") << name;
   }
 }
 
-TEST(LoadProfileTest, AliasesAreNotInherited) {
-  const ProfileFiles files;
+TEST_F(LoadProfileTest, AliasesAreNotInherited) {
   files.shipped("base", "aliases: [b2]\n");
   files.shipped("x", "extends: base\n");
-  EXPECT_EQ(load(files, "x").aliases, Words{});
+  EXPECT_EQ(load("x").aliases, Words{});
 }
 
-TEST(LoadProfileTest, ASiteFolderIsOptional) {
-  const ProfileFiles files;
+TEST_F(LoadProfileTest, ASiteFolderIsOptional) {
   files.shipped("x", "summary: it\n");
   auto sources = files.sources();
   sources.site = files.path("no/such/folder");
@@ -241,14 +233,12 @@ TEST(LoadProfileTest, ASiteFolderIsOptional) {
   EXPECT_TRUE(load_profile(sources, "x").has_value());
 }
 
-TEST(LoadProfileTest, TheSiteNamesItsProfile) {
-  const ProfileFiles files;
+TEST_F(LoadProfileTest, TheSiteNamesItsProfile) {
   files.site("schema: muster.site/1\nprofile: nd96isr_h100_v5\n");
   EXPECT_EQ(read_site(files.sources()).value().profile, "nd96isr_h100_v5");
 }
 
-TEST(SettingTest, ReachesEveryDepth) {
-  const ProfileFiles files;
+TEST_F(SettingTest, ReachesEveryDepth) {
   files.defaults(R"(schema: muster.profile/1
 ib: {state: {fail_as: fail}}
 bench:
@@ -256,12 +246,12 @@ bench:
     - {algorithm: ring, nodes_at_least: 2, size: 16 GiB, fail_below: 330 GB/s}
 )");
   files.shipped("x", "");
-  const Profile p = load(
-      files, "x",
-      {"host.sysctl.values.vm.zone_reclaim_mode=0", "topo.numa.gpu.0001:00:00.0=1",
-       "ib.errors.counters.symbol_error.fail_above_per_hour=3",
-       "contexts.prolog.skip=[env.*, host.load]", "ib.state.enabled=false", "ib.present.name=*",
-       "topo.pairing.nearest=", "bench.job_all_reduce.0.fail_below=100 GB/s"});
+  const Profile p =
+      load("x", {"host.sysctl.values.vm.zone_reclaim_mode=0", "topo.numa.gpu.0001:00:00.0=1",
+                 "ib.errors.counters.symbol_error.fail_above_per_hour=3",
+                 "contexts.prolog.skip=[env.*, host.load]", "ib.state.enabled=false",
+                 "ib.present.name=*",
+                 "topo.pairing.nearest=", "bench.job_all_reduce.0.fail_below=100 GB/s"});
   EXPECT_THAT(p.host->sysctl.values, ElementsAre(Pair("vm.zone_reclaim_mode", "0")));
   EXPECT_THAT(p.topo->numa.gpu, ElementsAre(Pair("0001:00:00.0", 1)));
   EXPECT_EQ(p.ib->errors.counters.at("symbol_error").fail_above_per_hour, 3.0);
@@ -274,7 +264,7 @@ bench:
   EXPECT_EQ(p.origins.at("topo.numa.gpu.0001:00:00.0"), (Origin{"--set", 0, "command line", ""}));
 }
 
-TEST(SettingTest, IsKeyEqualsValue) {
+TEST_F(SettingTest, IsKeyEqualsValue) {
   for (const auto* good : {"host.nvme.count=8", "topo.nccl_file.path=", "host.sysctl.k=a=b"}) {
     EXPECT_TRUE(well_formed_setting(good)) << good;
   }
