@@ -62,14 +62,22 @@ bool dies(pid_t pid) {
   return false;
 }
 
-TEST(RunProgramTest, ReturnsBothStreamsAndTheStatus) {
+class RunProgramTest : public ::testing::Test {
+ protected:
+  TempDir dir_;
+  std::string file_ = (dir_.path() / "pid").string();
+};
+
+using StartDetachedTest = RunProgramTest;
+
+TEST_F(RunProgramTest, ReturnsBothStreamsAndTheStatus) {
   const auto ended = run_well(shell("echo out; echo err >&2; exit 3"));
   EXPECT_EQ(ended.out, "out\n");
   EXPECT_EQ(ended.err, "err\n");
   EXPECT_EQ(ended.status, 3);
 }
 
-TEST(RunProgramTest, PassesTheInput) {
+TEST_F(RunProgramTest, PassesTheInput) {
   auto execution = shell("cat");
   EXPECT_EQ(run_program(execution)->out, "");
   execution.input = std::string(300'000, 'x') + "end";
@@ -79,18 +87,18 @@ TEST(RunProgramTest, PassesTheInput) {
   EXPECT_EQ(run_program(deaf)->status, 0);
 }
 
-TEST(RunProgramTest, ReportsSignalsAsShellsDo) {
+TEST_F(RunProgramTest, ReportsSignalsAsShellsDo) {
   EXPECT_EQ(run_well(shell("kill -TERM $$")).status, 128 + SIGTERM);
 }
 
-TEST(RunProgramTest, PassesArgumentsUnchanged) {
+TEST_F(RunProgramTest, PassesArgumentsUnchanged) {
   const std::string odd = "a b'c\"$(touch x)\n*;|&\\";
   const auto ended = run_well(
       {.program = "/usr/bin/printf", .arguments = {"%s", odd}, .environment = {}, .limit = 20s});
   EXPECT_EQ(ended.out, odd);
 }
 
-TEST(RunProgramTest, PassesOnlyTheGivenEnvironment) {
+TEST_F(RunProgramTest, PassesOnlyTheGivenEnvironment) {
   ::setenv("MUSTER_PROGRAM_TEST", "inherited", 1);
   const auto ended = run_well({.program = "/usr/bin/env",
                                .arguments = {},
@@ -100,7 +108,7 @@ TEST(RunProgramTest, PassesOnlyTheGivenEnvironment) {
   EXPECT_EQ(ended.out, "A=1\nB=two words\n");
 }
 
-TEST(RunProgramTest, ReadsLargeOutputOnBothStreams) {
+TEST_F(RunProgramTest, ReadsLargeOutputOnBothStreams) {
   const auto ended = run_well(
       shell("head -c 1000000 /dev/zero >&2; head -c 1000000 /dev/zero; head -c 1000000 /dev/zero "
             ">&2"));
@@ -108,11 +116,11 @@ TEST(RunProgramTest, ReadsLargeOutputOnBothStreams) {
   EXPECT_EQ(ended.err.size(), 2'000'000);
 }
 
-TEST(RunProgramTest, HasEmptyInputByDefault) {
+TEST_F(RunProgramTest, HasEmptyInputByDefault) {
   EXPECT_EQ(run_well(shell("readlink /proc/self/fd/0; wc -c")).out, "/dev/null\n0\n");
 }
 
-TEST(RunProgramTest, ClosesOtherDescriptors) {
+TEST_F(RunProgramTest, ClosesOtherDescriptors) {
   const Descriptor null(::open("/dev/null", O_RDONLY | O_CLOEXEC));
   const Descriptor low(::dup(null.get()));  // both without O_CLOEXEC
   const Descriptor high(::fcntl(null.get(), F_DUPFD, 200));
@@ -122,7 +130,7 @@ TEST(RunProgramTest, ClosesOtherDescriptors) {
   EXPECT_EQ(ended.out, "0\n1\n2\n3\n");  // 3 is the directory that it lists
 }
 
-TEST(RunProgramTest, WorksWithClosedStandardStreams) {
+TEST_F(RunProgramTest, WorksWithClosedStandardStreams) {
   const pid_t pid = ::fork();
   if (pid == 0) {
     for (const int number : {0, 1, 2}) ::close(number);
@@ -134,7 +142,7 @@ TEST(RunProgramTest, WorksWithClosedStandardStreams) {
   EXPECT_EQ(status, 0);
 }
 
-TEST(RunProgramTest, ResetsSignals) {
+TEST_F(RunProgramTest, ResetsSignals) {
   struct sigaction ignore = {};
   struct sigaction before = {};
   ignore.sa_handler = SIG_IGN;
@@ -153,7 +161,7 @@ TEST(RunProgramTest, ResetsSignals) {
   EXPECT_EQ(::sigismember(&after, SIGINT), 0);
 }
 
-TEST(RunProgramTest, EndsAtTheDeadline) {
+TEST_F(RunProgramTest, EndsAtTheDeadline) {
   const auto begun = Clock::now();
   const auto ended = run_program(shell("trap '' TERM; while :; do sleep 60; done", 200ms));
   EXPECT_LT(Clock::now() - begun, 10s);
@@ -161,55 +169,45 @@ TEST(RunProgramTest, EndsAtTheDeadline) {
   EXPECT_EQ(ended.error().message, "sh did not answer within 0.2 s");
 }
 
-TEST(RunProgramTest, KillsTheProcessGroupAtTheDeadline) {
-  const TempDir dir;
-  const auto file = dir.path() / "pid";
-  const auto ended =
-      run_program(shell(fmt::format("sleep 60 & echo $! >{}; wait", file.string()), 500ms));
+TEST_F(RunProgramTest, KillsTheProcessGroupAtTheDeadline) {
+  const auto ended = run_program(shell(fmt::format("sleep 60 & echo $! >{}; wait", file_), 500ms));
   ASSERT_FALSE(ended);
-  EXPECT_TRUE(dies(read_pid(file)));
+  EXPECT_TRUE(dies(read_pid(file_)));
 }
 
-TEST(RunProgramTest, KillsBackgroundProcesses) {
-  const TempDir dir;
-  const auto file = dir.path() / "pid";
+TEST_F(RunProgramTest, KillsBackgroundProcesses) {
   const auto begun = Clock::now();
-  const auto ended =
-      run_well(shell(fmt::format("sleep 60 & echo $! >{}; echo done", file.string()), 60s));
+  const auto ended = run_well(shell(fmt::format("sleep 60 & echo $! >{}; echo done", file_), 60s));
   EXPECT_LT(Clock::now() - begun, 30s);
   EXPECT_EQ(ended.out, "done\n");
-  EXPECT_TRUE(dies(read_pid(file)));
+  EXPECT_TRUE(dies(read_pid(file_)));
 }
 
-TEST(RunProgramTest, DoesNotWaitForOtherSessions) {
-  const TempDir dir;
-  const auto file = dir.path() / "pid";
+TEST_F(RunProgramTest, DoesNotWaitForOtherSessions) {
   const auto begun = Clock::now();
   const auto ended = run_well(
       shell(fmt::format("setsid sh -c 'echo $$ >{}; exec sleep 60' & while [ ! -s {} ]; do :; "
                         "done; echo done",
-                        file.string(), file.string()),
+                        file_, file_),
             60s));
   EXPECT_LT(Clock::now() - begun, 30s);
-  const pid_t left = read_pid(file);
+  const pid_t left = read_pid(file_);
   ASSERT_GT(left, 1);
   ::kill(left, SIGKILL);
   EXPECT_EQ(ended.out, "done\n");
 }
 
-TEST(RunProgramTest, WaitsForTheEndAfterStreamsAreClosed) {
+TEST_F(RunProgramTest, WaitsForTheEndAfterStreamsAreClosed) {
   EXPECT_EQ(run_well(shell("exec >&- 2>&-; sleep 0.1; exit 5")).status, 5);
 }
 
-TEST(RunProgramTest, DiesWithItsCaller) {
-  const TempDir dir;
-  const auto file = dir.path() / "pid";
+TEST_F(RunProgramTest, DiesWithItsCaller) {
   const pid_t caller = ::fork();
   if (caller == 0) {
-    static_cast<void>(run_program(shell(fmt::format("echo $$ >{}; exec sleep 60", file.string()))));
+    static_cast<void>(run_program(shell(fmt::format("echo $$ >{}; exec sleep 60", file_))));
     ::_exit(0);
   }
-  const pid_t program = read_pid(file);
+  const pid_t program = read_pid(file_);
   ASSERT_GT(program, 1);
   EXPECT_TRUE(is_alive(program));
   ::kill(caller, SIGKILL);
@@ -217,7 +215,7 @@ TEST(RunProgramTest, DiesWithItsCaller) {
   EXPECT_TRUE(dies(program));
 }
 
-TEST(RunProgramTest, RefusesTooMuchOutput) {
+TEST_F(RunProgramTest, RefusesTooMuchOutput) {
   for (const auto* script : {"echo 12345", "yes", "yes >&2"}) {
     auto execution = shell(script);
     execution.most_output = 5;
@@ -230,7 +228,7 @@ TEST(RunProgramTest, RefusesTooMuchOutput) {
   EXPECT_TRUE(run_program(execution));
 }
 
-TEST(RunProgramTest, KeepsThePartialOutputOfAProgramThatIsKilled) {
+TEST_F(RunProgramTest, KeepsThePartialOutputOfAProgramThatIsKilled) {
   auto slow = shell("echo first; echo trouble >&2; sleep 100", 300ms);
   slow.keep_partial = true;
   const auto late = run_well(slow);
@@ -245,19 +243,17 @@ TEST(RunProgramTest, KeepsThePartialOutputOfAProgramThatIsKilled) {
   EXPECT_EQ(cut.cut, "sh wrote more than 25 bytes");
 }
 
-TEST(StartDetachedTest, TheProgramOutlivesTheGroupAndTheSessionOfItsCaller) {
-  const TempDir dir;
-  const auto file = (dir.path() / "pid").string();
+TEST_F(StartDetachedTest, TheProgramOutlivesTheGroupAndTheSessionOfItsCaller) {
   const pid_t caller = ::fork();
   if (caller == 0) {
     ::setsid();
     const auto started =
-        start_detached("/bin/sh", {"-c", "echo $$ >\"$1\"; exec sleep 100", "sh", file}, {});
+        start_detached("/bin/sh", {"-c", "echo $$ >\"$1\"; exec sleep 100", "sh", file_}, {});
     ::_exit(started ? 0 : 1);
   }
   ASSERT_EQ(reap(caller, 20s), 0);
   ::kill(-caller, SIGKILL);
-  const pid_t pid = read_pid(file);
+  const pid_t pid = read_pid(file_);
   ASSERT_GT(pid, 0);
   EXPECT_TRUE(is_alive(pid));
   EXPECT_NE(::getsid(pid), ::getsid(0));
@@ -265,42 +261,40 @@ TEST(StartDetachedTest, TheProgramOutlivesTheGroupAndTheSessionOfItsCaller) {
   ::kill(pid, SIGKILL);
 }
 
-TEST(StartDetachedTest, ReportsAProgramThatCannotBeExecuted) {
+TEST_F(StartDetachedTest, ReportsAProgramThatCannotBeExecuted) {
   EXPECT_EQ(start_detached("/nonexistent/program", {}, {}).error().message,
             "run /nonexistent/program: No such file or directory");
 }
 
-TEST(RunProgramTest, ReportsWhyAProgramCannotBeExecuted) {
-  const TempDir dir;
-  dir.write("plain", "text");
+TEST_F(RunProgramTest, ReportsWhyAProgramCannotBeExecuted) {
+  dir_.write("plain", "text");
   const auto attempt = [](const std::filesystem::path& program) {
     return run_program({.program = program, .arguments = {}, .environment = {}, .limit = 20s})
         .error();
   };
-  const auto missing = dir.path() / "missing";
+  const auto missing = dir_.path() / "missing";
   EXPECT_EQ(attempt(missing),
             (Error{.message = fmt::format("run {}: No such file or directory", missing.string()),
                    .missing = true}));
-  EXPECT_EQ(attempt(dir.path() / "plain"),
-            Error{.message = fmt::format("run {}/plain: Permission denied", dir.path().string())});
-  dir.write("script", "#!/nowhere/interpreter\n");
-  std::filesystem::permissions(dir.path() / "script", std::filesystem::perms::owner_all);
-  EXPECT_THAT(attempt(dir.path() / "script").message, EndsWith("No such file or directory"));
-  dir.write("garbage", "\x7f\x01garbage");
-  std::filesystem::permissions(dir.path() / "garbage", std::filesystem::perms::owner_all);
-  EXPECT_THAT(attempt(dir.path() / "garbage").message, EndsWith("Exec format error"));
+  EXPECT_EQ(attempt(dir_.path() / "plain"),
+            Error{.message = fmt::format("run {}/plain: Permission denied", dir_.path().string())});
+  dir_.write("script", "#!/nowhere/interpreter\n");
+  std::filesystem::permissions(dir_.path() / "script", std::filesystem::perms::owner_all);
+  EXPECT_THAT(attempt(dir_.path() / "script").message, EndsWith("No such file or directory"));
+  dir_.write("garbage", "\x7f\x01garbage");
+  std::filesystem::permissions(dir_.path() / "garbage", std::filesystem::perms::owner_all);
+  EXPECT_THAT(attempt(dir_.path() / "garbage").message, EndsWith("Exec format error"));
 }
 
-TEST(RunProgramTest, StartsNothingAfterTheDeadline) {
-  const TempDir dir;
+TEST_F(RunProgramTest, StartsNothingAfterTheDeadline) {
   const auto ended = run_program(
-      shell(fmt::format("touch {}/started", dir.path().string()), Clock::duration::zero()));
+      shell(fmt::format("touch {}/started", dir_.path().string()), Clock::duration::zero()));
   ASSERT_FALSE(ended);
   EXPECT_EQ(ended.error().message, "sh was not started: no time is left");
-  EXPECT_FALSE(std::filesystem::exists(dir.path() / "started"));
+  EXPECT_FALSE(std::filesystem::exists(dir_.path() / "started"));
 }
 
-TEST(RunProgramTest, RefusesAnArgumentWithAZeroByte) {
+TEST_F(RunProgramTest, RefusesAnArgumentWithAZeroByte) {
   EXPECT_EQ(run_program(shell(std::string("echo a\0b", 8))).error().message,
             "run /bin/sh: an argument has a zero byte");
 }
