@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "lib/base/root.hpp"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
@@ -8,7 +10,6 @@
 #include <string>
 #include <thread>
 
-#include "lib/base/root.hpp"
 #include "tests/support/temp_dir.hpp"
 
 namespace muster {
