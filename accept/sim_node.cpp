@@ -126,12 +126,6 @@ void for_events(std::uint64_t seed, double mean_s, double from_s, double to_s, V
 
 }  // namespace
 
-double uniform_at(std::uint64_t place) {
-  constexpr unsigned kUnused = 11;
-  constexpr double kUnit = 1.0 / 9007199254740992.0;  // 2^-53
-  return static_cast<double>(mixed(place) >> kUnused) * kUnit;
-}
-
 double normal_at(std::uint64_t place) {
   constexpr std::uint64_t kTwelve = 12;
   double normal = -6;

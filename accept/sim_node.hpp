@@ -22,8 +22,7 @@ struct NodeHistory {
   std::int64_t lost_at = 0;  // Unix time; 0 if it has answered since
 };
 
-// Deterministic numbers of a place: from 0 to 1, and with a standard deviation of 1.
-[[nodiscard]] double uniform_at(std::uint64_t place);
+// A deterministic number of a place, with a standard deviation of 1.
 [[nodiscard]] double normal_at(std::uint64_t place);
 
 // Judges the findings, of which passes are kept, as --verbose does.

@@ -44,19 +44,11 @@ bool are_neighbours(const SimGroup& group, std::uint64_t a, std::uint64_t b) {
 
 double steps(std::size_t parts) { return static_cast<double>(std::bit_width(parts - 1U)); }
 
-// From 0 to 1.
-double uniform_of(std::uint64_t counter) {
-  constexpr unsigned kMantissa = 53;
-  constexpr unsigned kUnused = 64 - kMantissa;
-  return static_cast<double>(mixed(counter) >> kUnused) /
-         static_cast<double>(std::uint64_t{1} << kMantissa);
-}
-
 // The sum of twelve uniform numbers is close to normal, with a standard deviation of 1.
 double normal_of(std::uint64_t counter) {
   constexpr std::uint64_t kTwelve = 12;
   double normal = -6;
-  for (std::uint64_t i = 0; i < kTwelve; ++i) normal += uniform_of(mixed(counter * kTwelve + i));
+  for (std::uint64_t i = 0; i < kTwelve; ++i) normal += uniform_at(mixed(counter * kTwelve + i));
   return normal;
 }
 

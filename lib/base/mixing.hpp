@@ -14,4 +14,10 @@ namespace muster {
   return value ^ value >> 31U;
 }
 
+// A number from 0 to 1.
+[[nodiscard]] constexpr double uniform_at(std::uint64_t counter) {
+  constexpr double kUnit = 1.0 / 9007199254740992.0;  // 2^-53
+  return static_cast<double>(mixed(counter) >> 11U) * kUnit;
+}
+
 }  // namespace muster
