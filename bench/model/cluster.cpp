@@ -143,16 +143,15 @@ std::optional<std::pair<int, int>> range_of(std::string_view argument, const Sim
 
 Result<void> add_fault(SimCluster& cluster, std::string_view text) {
   const auto words = split(text, ':');
-  const auto* form = std::ranges::find(kFaults, words.front(), &FaultForm::name);
-  if (form == kFaults.end()) return make_error(unknown("fault", words.front(), kFaults));
-  const auto* const by_count = std::ranges::find_if(kFaults, [&](const FaultForm& each) {
-    return each.name == form->name && arguments_of(each).size() + 1 == words.size();
+  const auto* const named = std::ranges::find(kFaults, words.front(), &FaultForm::name);
+  if (named == kFaults.end()) return make_error(unknown("fault", words.front(), kFaults));
+  const auto* const form = std::ranges::find_if(kFaults, [&](const FaultForm& each) {
+    return each.name == named->name && arguments_of(each).size() + 1 == words.size();
   });
-  if (by_count == kFaults.end()) {
-    return make_error(fmt::format("invalid fault \"{}\", expected {}{}{}", text, form->name,
-                                  form->arguments.empty() ? "" : ":", form->arguments));
+  if (form == kFaults.end()) {
+    return make_error(fmt::format("invalid fault \"{}\", expected {}{}{}", text, named->name,
+                                  named->arguments.empty() ? "" : ":", named->arguments));
   }
-  form = by_count;
   SimFault fault{.kind = form->kind};
   const auto arguments = arguments_of(*form);
   for (std::size_t i = 0; i < arguments.size(); ++i) {

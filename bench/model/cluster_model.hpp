@@ -17,8 +17,6 @@ namespace muster::bench {
 struct SimGroup {
   std::vector<std::size_t> nodes;
   std::vector<int> gpus{};  // empty for all
-
-  bool operator==(const SimGroup&) const = default;
 };
 
 [[nodiscard]] SimGroup whole(const SimCluster& cluster);

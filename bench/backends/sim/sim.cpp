@@ -77,10 +77,8 @@ class Sim final : public Backend {
     const double seconds = model_.seconds(group_, operation) * run_factor(cluster, run_);
     std::vector<double> times;
     for (int i = 0; i < pace.warm_up + pace.iterations; ++i) {
-      ++progress.started;
-      TRY(start_operation());
+      TRY(run_operation(progress));
       if (i >= pace.warm_up) times.push_back(seconds * noise_factor(cluster, operations_));
-      ++progress.finished;
     }
     Batch batch{.samples = {}, .wrong = wrong_elements(model_, group_, operation)};
     for (int rank = 0; rank < ranks(); ++rank) {
@@ -92,9 +90,7 @@ class Sim final : public Backend {
   [[nodiscard]] Result<std::vector<Wrong>> verify(const Operation& operation, const Pace& /*pace*/,
                                                   Progress& progress) override {
     progress.reset();
-    ++progress.started;
-    TRY(start_operation());
-    ++progress.finished;
+    TRY(run_operation(progress));
     return wrong_elements(model_, group_, operation);
   }
 
@@ -116,14 +112,18 @@ class Sim final : public Backend {
   }
 
   // Waits until abort() in the operation at which a rank hangs.
-  Result<void> start_operation() {
+  Result<void> run_operation(Progress& progress) {
+    ++progress.started;
     const auto operation = operations_++;
-    if (!hang_ || hang_->operation != operation) return {};
-    std::unique_lock lock(mutex_);
-    changed_.wait(lock, [this] { return aborted_; });
-    const auto rank = model_.rank_in(group_, static_cast<std::uint64_t>(hang_->rank));
-    return make_error(
-        fmt::format("rank {} did not start operation {}", rank.value_or(0), operation));
+    if (hang_ && hang_->operation == operation) {
+      std::unique_lock lock(mutex_);
+      changed_.wait(lock, [this] { return aborted_; });
+      const auto rank = model_.rank_in(group_, static_cast<std::uint64_t>(hang_->rank));
+      return make_error(
+          fmt::format("rank {} did not start operation {}", rank.value_or(0), operation));
+    }
+    ++progress.finished;
+    return {};
   }
 
   void log_line(int rank, std::string_view text) {
