@@ -48,66 +48,56 @@ Result<SwitchLine> parse_line(std::string_view line) {
   return SwitchLine{.name = std::string(words[0]), .nodes = words[1]};
 }
 
-class TopologyReader {
- public:
-  explicit TopologyReader(Nodes& nodes) : nodes_(nodes) {
-    for (Node node = 0; node < nodes.count(); ++node) known_[nodes.names[node]] = node;
-    nodes_.leaves.assign(nodes.count(), kNoLeaf);
-    nodes_.leaf_names.clear();
-    nodes_.pods.clear();
-  }
+using NodesByName = std::map<std::string, Node>;
 
-  [[nodiscard]] Result<void> read_line(std::string_view line) {
-    TRY_ASSIGN(const auto found, parse_line(line));
-    TRY_ASSIGN(auto names, expand_hostlist(found.nodes.empty() ? found.switches : found.nodes));
-    if (!found.nodes.empty()) return add_leaf(found.name, names);
-    above_.push_back(std::move(names));
-    return {};
+Result<void> add_leaf(Nodes& nodes, const NodesByName& known, const std::string& leaf,
+                      const std::vector<std::string>& names) {
+  if (std::ranges::count(nodes.leaf_names, leaf) > 0) {
+    return make_error(fmt::format("duplicate switch \"{}\"", printable(leaf, 80)));
   }
+  const auto index = static_cast<int>(nodes.leaf_names.size());
+  nodes.leaf_names.push_back(leaf);
+  for (const auto& name : names) {
+    const auto node = known.find(name);
+    if (node == known.end()) continue;
+    auto& own = nodes.leaves[node->second];
+    if (own != kNoLeaf) {
+      return make_error(fmt::format("{} already hangs from {}", name,
+                                    nodes.leaf_names[static_cast<std::size_t>(own)]));
+    }
+    own = index;
+  }
+  return {};
+}
 
-  // Call it after the last line: a switch may be named before those below it.
-  void finish() {
-    for (std::size_t i = 0; i < above_.size(); ++i) {
-      for (const auto& name : above_[i]) {
-        const auto leaf = std::ranges::find(nodes_.leaf_names, name);
-        if (leaf == nodes_.leaf_names.end()) continue;
-        nodes_.pods.resize(nodes_.leaf_names.size(), kNoLeaf);
-        nodes_.pods[static_cast<std::size_t>(leaf - nodes_.leaf_names.begin())] =
-            static_cast<int>(i);
-      }
+// `above`: the switches below each switch of switches.
+void set_pods(Nodes& nodes, const std::vector<std::vector<std::string>>& above) {
+  for (std::size_t i = 0; i < above.size(); ++i) {
+    for (const auto& name : above[i]) {
+      const auto leaf = std::ranges::find(nodes.leaf_names, name);
+      if (leaf == nodes.leaf_names.end()) continue;
+      nodes.pods.resize(nodes.leaf_names.size(), kNoLeaf);
+      nodes.pods[static_cast<std::size_t>(leaf - nodes.leaf_names.begin())] = static_cast<int>(i);
     }
   }
-
- private:
-  [[nodiscard]] Result<void> add_leaf(const std::string& leaf,
-                                      const std::vector<std::string>& names) {
-    if (std::ranges::find(nodes_.leaf_names, leaf) != nodes_.leaf_names.end()) {
-      return make_error(fmt::format("duplicate switch \"{}\"", printable(leaf, 80)));
-    }
-    const auto index = static_cast<int>(nodes_.leaf_names.size());
-    nodes_.leaf_names.push_back(leaf);
-    for (const auto& name : names) {
-      const auto known = known_.find(name);
-      if (known == known_.end()) continue;
-      auto& own = nodes_.leaves[known->second];
-      if (own != kNoLeaf) {
-        return make_error(fmt::format("{} already hangs from {}", name,
-                                      nodes_.leaf_names[static_cast<std::size_t>(own)]));
-      }
-      own = index;
-    }
-    return {};
-  }
-
-  Nodes& nodes_;
-  std::map<std::string, Node> known_;
-  std::vector<std::vector<std::string>> above_;  // the switches below each switch of switches
-};
+}
 
 }  // namespace
 
 Result<void> set_topology(Nodes& nodes, std::string_view text, std::string_view file) {
-  TopologyReader reader(nodes);
+  NodesByName known;
+  for (Node node = 0; node < nodes.count(); ++node) known[nodes.names[node]] = node;
+  nodes.leaves.assign(nodes.count(), kNoLeaf);
+  nodes.leaf_names.clear();
+  nodes.pods.clear();
+  std::vector<std::vector<std::string>> above;
+  const auto read_line = [&](std::string_view line) -> Result<void> {
+    TRY_ASSIGN(const auto found, parse_line(line));
+    TRY_ASSIGN(auto names, expand_hostlist(found.nodes.empty() ? found.switches : found.nodes));
+    if (!found.nodes.empty()) return add_leaf(nodes, known, found.name, names);
+    above.push_back(std::move(names));
+    return {};
+  };
   std::size_t number = 0;
   std::string line;  // with the lines that it continues
   for (const auto part : split_lines(text)) {
@@ -120,12 +110,12 @@ Result<void> set_topology(Nodes& nodes, std::string_view text, std::string_view 
     }
     const auto whole = std::exchange(line, {});
     if (trim(whole).empty()) continue;
-    if (const auto read = reader.read_line(trim(whole)); !read) {
+    if (const auto read = read_line(trim(whole)); !read) {
       return make_error(fmt::format("{}:{}: {}", file, number, read.error().message));
     }
   }
   if (!line.empty()) return make_error(fmt::format("{}: the last line is incomplete", file));
-  reader.finish();
+  set_pods(nodes, above);  // a switch may be named before those below it
   if (std::ranges::all_of(nodes.leaves, [](int leaf) { return leaf == kNoLeaf; })) {
     return make_error(fmt::format("{}: names none of the nodes of this run", file));
   }
