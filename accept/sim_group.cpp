@@ -107,27 +107,23 @@ Report SimGroups::search(const std::vector<std::size_t>& nodes, std::uint64_t se
     searched.leaves.push_back(static_cast<int>(leaves.size()) - 1);
   }
   locate::Simulation simulation(cluster, nodes);
-  locate::Limits limits{.pair = floor_of(words_->profile, 2)};
   const auto job_limit = [&](std::string_view /*algorithm*/) {
     return floor_of(words_->profile, nodes.size());
   };
-  const auto found =
-      locate::locate(searched, simulation, {.floor = limits.pair, .job_limit = job_limit});
+  const auto found = locate::locate(
+      searched, simulation, {.floor = floor_of(words_->profile, 2), .job_limit = job_limit});
   Report report{.context = "manual", .benchmark = "locate"};
   if (!found) {
     report.findings.push_back(
         make_finding(locate::kLocateCheck, "job", Outcome::unknown, found.error().message));
     return report;
   }
-  limits.job = job_limit("");
-  report.findings = locate::findings_of(*found, searched, limits);
-  report.accused = locate::accused_of(*found, searched, limits);
-  if (auto together = locate::together_finding(*found, searched, limits)) {
+  report.findings = locate::findings_of(*found);
+  report.accused = locate::accused_of(*found);
+  if (auto together = locate::together_finding(*found)) {
     report.findings.push_back(*std::move(together));
   }
-  if (auto matrix = locate::matrix_of(*found, searched)) {
-    report.matrices.push_back(*std::move(matrix));
-  }
+  if (auto matrix = locate::matrix_of(*found)) report.matrices.push_back(*std::move(matrix));
   return report;
 }
 

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <numeric>
 #include <optional>
 #include <set>
 #include <utility>
@@ -285,10 +286,10 @@ bool is_common(const SearchResult& result) {
 NodeSet job_with(const Culprit& culprit, const SearchResult& result) {
   NodeSet all = result.together->nodes;
   for (const auto node : culprit.nodes) {
-    if (std::ranges::find(all, node) != all.end()) continue;
+    if (std::ranges::count(all, node) > 0) continue;
     const auto is_other = [&](const Culprit& each) {
       if (&each == &culprit || each.kind == Culprit::Kind::link) return false;
-      return is_left_out(each) && std::ranges::find(each.nodes, node) != each.nodes.end();
+      return is_left_out(each) && std::ranges::count(each.nodes, node) > 0;
     };
     if (std::ranges::none_of(result.culprits, is_other)) all.push_back(node);
   }
@@ -299,18 +300,40 @@ NodeSet job_with(const Culprit& culprit, const SearchResult& result) {
 // Measures the jobs with one culprit each; of many culprits, those with the slowest ones.
 Result<void> measure_costs(Rounds& rounds, SearchResult& result) {
   constexpr std::size_t kMax = 16;
-  if (!result.together || !result.together->gbps) return {};
   std::vector<Culprit*> candidates;
   for (auto& each : result.culprits) {
     if (is_left_out(each) && !each.hung) candidates.push_back(&each);
   }
-  std::ranges::stable_sort(candidates, {}, [](const Culprit* each) { return each->share; });
+  std::ranges::stable_sort(candidates, {}, &Culprit::share);
   candidates.resize(std::min(candidates.size(), kMax));
   for (auto* each : candidates) {
     const auto job = job_with(*each, result);
     if (job.empty()) continue;
     TRY_ASSIGN(const auto gbps, rounds.measure_together(job));
     each->job_gbps = std::min(gbps.value_or(0), *result.together->gbps);
+  }
+  return {};
+}
+
+// Sets result.together, and adds what bisecting shows.
+Result<void> find_together(Rounds& rounds, SearchResult& result) {
+  const auto& nodes = result.nodes;
+  for (int found = 0; found <= kMaxFaults; ++found) {
+    NodeSet all(nodes.count());
+    std::iota(all.begin(), all.end(), Node{0});
+    auto rest = without(std::move(all), left_out(result.culprits));
+    if (rest.size() < 2 || nodes.count() == 2) return {};
+    TRY_ASSIGN(const auto gbps, rounds.measure_together(rest));
+    result.together = Together{.nodes = rest, .gbps = gbps};
+    if (!falls_behind(gbps, *result.scale) || is_common(result) || rest.size() == 2) return {};
+    TRY_ASSIGN(auto slow,
+               Bisection(rounds, nodes, std::move(rest), gbps.value_or(0), *result.scale).run());
+    if (!slow) return {};
+    if (slow->kind == Culprit::Kind::link) {
+      result.pairs.push_back({.pair = {slow->nodes[0], slow->nodes[1]},
+                              .gbps = slow->hung ? std::nullopt : std::optional(slow->gbps)});
+    }
+    result.culprits.push_back(*std::move(slow));
   }
   return {};
 }
@@ -337,17 +360,15 @@ std::vector<Node> left_out(const std::vector<Culprit>& culprits) {
   return {out.begin(), out.end()};
 }
 
-double job_rate(const Culprit& culprit, const SearchResult& result, int devices) {
+double job_rate(const Culprit& culprit, const SearchResult& result) {
   if (culprit.hung) return 0;
-  const double own = culprit.gbps * (culprit.of_device ? devices : 1);
-  return culprit.job_gbps.value_or(
-      result.together && result.together->gbps ? std::min(own, *result.together->gbps) : own);
+  const double own = culprit.gbps * (culprit.of_device ? result.nodes.devices : 1);
+  return culprit.job_gbps.value_or(std::min(own, result.together_gbps().value_or(own)));
 }
 
-double job_cost(const Culprit& culprit, const SearchResult& result, int devices) {
-  const double with = job_rate(culprit, result, devices);
-  const bool measured = result.together && result.together->gbps && is_left_out(culprit);
-  if (measured) return *result.together->gbps - with;
+double job_cost(const Culprit& culprit, const SearchResult& result) {
+  const double with = job_rate(culprit, result);
+  if (result.together_gbps() && is_left_out(culprit)) return *result.together_gbps() - with;
   if (culprit.share > 0) return with * (1 / culprit.share - 1);
   return result.scale ? result.scale->median : 0;
 }
@@ -356,39 +377,10 @@ bool falls_behind(const std::optional<double>& gbps, const Scale& of_pairs) {
   return !gbps || *gbps < (1 - kLossOfGroups) * of_pairs.median;
 }
 
-namespace {
-
-// Sets result.together, and adds what bisecting shows.
-Result<void> find_together(const Nodes& nodes, Rounds& rounds, SearchResult& result) {
-  for (int found = 0; found <= kMaxFaults; ++found) {
-    const auto out = left_out(result.culprits);
-    NodeSet rest;
-    for (Node node = 0; node < nodes.count(); ++node) {
-      if (std::ranges::find(out, node) == out.end()) rest.push_back(node);
-    }
-    if (rest.size() < 2 || (rest.size() == 2 && out.empty())) return {};
-    TRY_ASSIGN(const auto gbps, rounds.measure_together(rest));
-    result.together = Together{.nodes = rest, .gbps = gbps};
-    if (!falls_behind(gbps, *result.scale) || is_common(result) || rest.size() == 2) return {};
-    TRY_ASSIGN(auto slow,
-               Bisection(rounds, nodes, std::move(rest), gbps.value_or(0), *result.scale).run());
-    if (!slow) return {};
-    if (slow->kind == Culprit::Kind::link) {
-      result.pairs.push_back({.pair = {slow->nodes[0], slow->nodes[1]},
-                              .gbps = slow->hung ? std::nullopt : std::optional(slow->gbps)});
-    }
-    result.culprits.push_back(*std::move(slow));
-  }
-  return {};
-}
-
-}  // namespace
-
-Result<void> measure_together(const Nodes& nodes, Rounds& rounds, SearchResult& result) {
-  TRY(find_together(nodes, rounds, result));
-  if (result.together && result.together->gbps) {
-    TRY_ASSIGN(result.together->algorithm, rounds.algorithm_among(result.together->nodes));
-  }
+Result<void> measure_together(Rounds& rounds, SearchResult& result) {
+  TRY(find_together(rounds, result));
+  if (!result.together_gbps()) return {};
+  TRY_ASSIGN(result.together->algorithm, rounds.algorithm_among(result.together->nodes));
   return measure_costs(rounds, result);
 }
 

@@ -31,13 +31,14 @@ class Explanation {
     for (const auto& suspect : suspicion.slow) {
       auto& slow = slow_.emplace_back();
       slow.suspect = &suspect;
+      slow.culprit = {.kind = Culprit::Kind::node, .nodes = {suspect.node}};
       for (const auto& [partner, gbps, scale] : suspect.meetings) {
         slow.odds.push_back(odds_of(gbps, scale));
-        slow.evidence.push_back(
+        slow.culprit.evidence.push_back(
             fmt::format("with {}: {}", nodes.names[partner], rate(gbps, scale)));
       }
     }
-    std::ranges::sort(slow_, {}, [](const SlowNode& each) { return each.suspect->node; });
+    std::ranges::sort(slow_, {}, &SlowNode::node);
   }
 
   [[nodiscard]] Result<std::vector<Culprit>> run() {
@@ -52,19 +53,17 @@ class Explanation {
  private:
   struct SlowNode {
     const Suspect* suspect = nullptr;
-    std::vector<int> devices{};               // that are slow by themselves
+    Culprit culprit{};                        // its devices are those that are slow by themselves
     std::vector<std::string> device_rates{};  // of these
-    std::string partner{};                    // with which each was measured
-    bool devices_measured = false;
-    bool inside_measured = false, inside_low = false;
-    bool congested = false;  // fine with another partner while no other node works
+    std::string partner{};                    // with which they were measured; empty if not
+    bool inside_low = false;
     std::vector<double> odds{};
-    std::vector<std::string> evidence{};
+
+    [[nodiscard]] Node node() const { return suspect->node; }
   };
 
   [[nodiscard]] SlowNode& slow_node(Node node) {
-    return *std::ranges::find_if(slow_,
-                                 [&](const SlowNode& each) { return each.suspect->node == node; });
+    return *std::ranges::find(slow_, node, &SlowNode::node);
   }
 
   // So few nodes at a time do not fill the switches.
@@ -73,7 +72,7 @@ class Explanation {
   // Slow pairs, and the devices of slow nodes, each with controls of its kind.
   [[nodiscard]] Result<void> measure_quiet(bool devices) {
     std::vector<Node> slow;
-    for (const auto& each : slow_) slow.push_back(each.suspect->node);
+    for (const auto& each : slow_) slow.push_back(each.node());
     auto left = suspicion_.proven;
     std::vector<NodeGroup> groups;
     for (const auto& [pair, gbps, scale] : suspicion_.pairs) {
@@ -100,7 +99,7 @@ class Explanation {
   [[nodiscard]] Result<void> measure_alone() {
     std::vector<Node> unexplained;
     for (const auto& each : slow_) {
-      if (each.devices.empty() && !each.inside_low) unexplained.push_back(each.suspect->node);
+      if (each.culprit.devices.empty() && !each.inside_low) unexplained.push_back(each.node());
     }
     auto left = suspicion_.proven;
     prefer_fresh(left);
@@ -113,9 +112,9 @@ class Explanation {
     const auto scale = scale_from(round, count, suspicion_.scale);
     for (std::size_t i = 0; i < count; ++i) {
       auto& slow = slow_node(pairs[i].first);
-      slow.congested = !scale.low(round.gbps[i]);
-      slow.evidence.push_back(fmt::format("alone, with {}: {}", nodes_.names[pairs[i].second],
-                                          rate(round.gbps[i], scale)));
+      if (!scale.low(round.gbps[i])) slow.culprit.kind = Culprit::Kind::congestion;
+      slow.culprit.evidence.push_back(fmt::format(
+          "alone, with {}: {}", nodes_.names[pairs[i].second], rate(round.gbps[i], scale)));
     }
     return {};
   }
@@ -199,18 +198,17 @@ class Explanation {
     if (pairs.empty()) return;
     const auto devices = static_cast<std::size_t>(nodes_.devices);
     // Without controls, a device of a healthy pair reaches its part of the whole.
-    const auto usual =
-        suspicion_.of_device ? suspicion_.scale : suspicion_.scale.times(1.0 / nodes_.devices);
+    const auto usual = suspicion_.devices.empty() ? suspicion_.scale.times(1.0 / nodes_.devices)
+                                                  : suspicion_.scale;
     const auto scale = scale_from(round, first + pairs.size() * devices, usual);
     for (std::size_t i = 0; i < pairs.size(); ++i) {
       auto& slow = slow_node(pairs[i].first);
-      slow.devices_measured = true;
       slow.partner = nodes_.names[pairs[i].second];
       for (std::size_t device = 0; device < devices; ++device) {
         const auto& gbps = round.gbps[first + i * devices + device];
         const auto number = static_cast<int>(device);
         if (std::ranges::count(suspicion_.devices, number) > 0 || !scale.low(gbps)) continue;
-        slow.devices.push_back(number);
+        slow.culprit.devices.push_back(number);
         if (slow.device_rates.empty()) slow.odds.push_back(odds_of(gbps, scale));
         slow.device_rates.push_back(rate(gbps, scale));
       }
@@ -219,18 +217,18 @@ class Explanation {
 
   [[nodiscard]] Result<void> measure_inside() {
     std::vector<NodeGroup> groups;
-    for (const auto& each : slow_) groups.push_back({.nodes = {each.suspect->node}});
+    for (const auto& each : slow_) groups.push_back({.nodes = {each.node()}});
     for (std::size_t i = 0; i < std::min(kControls, suspicion_.proven.size()); ++i) {
       groups.push_back({.nodes = {suspicion_.proven[i]}});
     }
     TRY_ASSIGN(const auto round, rounds_.measure("each suspect by itself", std::move(groups)));
     const auto scale = scale_inside(finished(round, slow_.size()), round.noise);
     if (!scale) return {};
+    inside_measured_ = true;
     for (std::size_t i = 0; i < slow_.size(); ++i) {
-      slow_[i].inside_measured = true;
       slow_[i].inside_low = scale->low(round.gbps[i]);
       if (!slow_[i].inside_low) continue;
-      slow_[i].evidence.push_back(
+      slow_[i].culprit.evidence.push_back(
           fmt::format("by itself, over its own links: {}", rate(round.gbps[i], *scale)));
     }
     return {};
@@ -243,38 +241,35 @@ class Explanation {
     if (proven.size() >= kEnough || proven.empty()) return scale_of(proven, noise);
     const double median = median_of(proven);
     const double usual = suspicion_.scale.deviation / suspicion_.scale.median;
-    return Scale{.count = proven.size(),
-                 .median = median,
-                 .deviation = std::max(noise, usual) * median,
-                 .limit = kFar * median};
+    return scale_about(median, std::max(noise, usual), kFar * median, proven.size());
   }
 
-  [[nodiscard]] static SlowPart part_of(const SlowNode& slow) {
-    const auto low = slow.devices.size();
-    if (low == 1 && slow.inside_measured) return slow.inside_low ? SlowPart::gpu : SlowPart::hca;
-    if (low == 0 && slow.devices_measured && slow.inside_low) return SlowPart::inside;
-    if (low > 1 && slow.inside_measured && !slow.inside_low) return SlowPart::network;
+  [[nodiscard]] SlowPart part_of(const SlowNode& slow) const {
+    const auto low = slow.culprit.devices.size();
+    if (low == 1 && inside_measured_) return slow.inside_low ? SlowPart::gpu : SlowPart::hca;
+    if (low == 0 && !slow.partner.empty() && slow.inside_low) return SlowPart::inside;
+    if (low > 1 && inside_measured_ && !slow.inside_low) return SlowPart::network;
     return SlowPart::unknown;
   }
 
-  void add_devices(const SlowNode& slow, Culprit& culprit) const {
+  // Names no device if all of them are slow.
+  void describe_devices(SlowNode& slow) const {
+    auto& culprit = slow.culprit;
     const auto* const word = culprit.part == SlowPart::gpu ? "GPU" : "HCA";
-    if (slow.devices.size() == static_cast<std::size_t>(nodes_.devices)) {
+    if (culprit.devices.size() == static_cast<std::size_t>(nodes_.devices)) {
       culprit.evidence.push_back(
           fmt::format("each {} by itself, against those of {}", word, slow.partner));
-      return;
+      culprit.devices.clear();
     }
-    for (std::size_t i = 0; i < slow.devices.size(); ++i) {
-      const auto device = fmt::format("{} {}", word, slow.devices[i]);
+    for (std::size_t i = 0; i < culprit.devices.size(); ++i) {
+      const auto device = fmt::format("{} {}", word, culprit.devices[i]);
       culprit.evidence.push_back(fmt::format("{} by itself, against {}'s {}: {}", device,
                                              slow.partner, device, slow.device_rates[i]));
     }
   }
 
   [[nodiscard]] Culprit conclude(SlowNode& slow) const {
-    Culprit culprit{.kind = slow.congested ? Culprit::Kind::congestion : Culprit::Kind::node,
-                    .nodes = {slow.suspect->node},
-                    .evidence = std::move(slow.evidence)};
+    auto& culprit = slow.culprit;
     bool finished = false;
     for (const auto& [partner, gbps, scale] : slow.suspect->meetings) {
       if (!gbps) continue;
@@ -282,30 +277,26 @@ class Explanation {
       culprit.gbps = std::max(culprit.gbps, *gbps);
       culprit.share = std::max(culprit.share, scale.share(gbps));
     }
-    if (slow.congested) return culprit;
-    culprit.part = part_of(slow);
-    add_devices(slow, culprit);
-    culprit.hung = !finished;
-    culprit.of_device = suspicion_.of_device;
-    culprit.probability = probability_of(slow.odds);
+    if (culprit.kind == Culprit::Kind::congestion) return std::move(culprit);
     auto& ruled_out = culprit.ruled_out;
     ruled_out.push_back(fmt::format("its partners or paths: slow with {} different nodes",
                                     slow.suspect->meetings.size()));
-    if (slow.devices_measured && slow.devices.empty()) {
+    if (!slow.partner.empty() && culprit.devices.empty()) {
       ruled_out.emplace_back("each of its HCAs by itself");
     }
-    if (slow.inside_measured && !slow.inside_low) {
-      ruled_out.emplace_back("the links between its GPUs");
-    }
-    if (slow.devices.size() < static_cast<std::size_t>(nodes_.devices)) {
-      culprit.devices = std::move(slow.devices);
-    }
-    return culprit;
+    if (inside_measured_ && !slow.inside_low) ruled_out.emplace_back("the links between its GPUs");
+    culprit.part = part_of(slow);
+    describe_devices(slow);
+    culprit.hung = !finished;
+    culprit.of_device = !suspicion_.devices.empty();
+    culprit.probability = probability_of(slow.odds);
+    return std::move(culprit);
   }
 
   const Suspicion& suspicion_;
   const Nodes& nodes_;
   Rounds& rounds_;
+  bool inside_measured_ = false;
   std::vector<SlowNode> slow_;
   std::vector<Culprit> culprits_;
 };

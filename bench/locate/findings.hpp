@@ -15,50 +15,36 @@ namespace muster::bench::locate {
 
 inline constexpr std::string_view kLocateCheck = "bench.locate";
 
-// The least rates of healthy nodes: of two of them, and of a job on all nodes of the search.
-struct Limits {
-  Floor pair{}, job{};
-};
-
 // One for each culprit, or a pass of the job. The device is the name of a slow node or leaf switch,
 // or "a-b" for a link.
-[[nodiscard]] std::vector<Finding> findings_of(const SearchResult& result, const Nodes& nodes,
-                                               const Limits& limits);
+[[nodiscard]] std::vector<Finding> findings_of(const SearchResult& result);
 
-// "gpu-0017: HCA 3", "the path gpu-0003-gpu-0009", "leaf switch leaf4".
-[[nodiscard]] std::string name_of(const Culprit& culprit, const Nodes& nodes);
-
-[[nodiscard]] std::vector<std::string> names_of(const std::vector<Node>& which, const Nodes& nodes);
-
-// Each slow node whose finding fails, in the order of the culprits; not the nodes of a link or a
+// The slow nodes whose findings fail, in the order of the culprits; not the nodes of a link or a
 // switch, nor those whose processes have ended.
-[[nodiscard]] std::vector<std::string> accused_of(const SearchResult& result, const Nodes& nodes,
-                                                  const Limits& limits);
+[[nodiscard]] std::vector<std::string> accused_of(const SearchResult& result);
 
 // The nodes that a job should avoid: those of culprits whose findings fail.
-[[nodiscard]] std::vector<Node> excluded(const SearchResult& result, const Nodes& nodes,
-                                         const Limits& limits);
+[[nodiscard]] std::vector<std::string> excluded(const SearchResult& result);
 
 // The rate of the other nodes together; nothing if it was not measured.
-[[nodiscard]] std::optional<Finding> together_finding(const SearchResult& result,
-                                                      const Nodes& nodes, const Limits& limits);
+[[nodiscard]] std::optional<Finding> together_finding(const SearchResult& result);
 
 // The lowest rate of each pair. Nothing without a scale.
-[[nodiscard]] std::optional<Matrix> matrix_of(const SearchResult& result, const Nodes& nodes);
+[[nodiscard]] std::optional<Matrix> matrix_of(const SearchResult& result);
 
 // Why a job over all nodes does not reach what its HCAs could carry: the slowest part sets its
 // rate, and each culprit hides what the next one would allow. Nothing if a pair does not finish.
-[[nodiscard]] std::optional<Breakdown> breakdown_of(const SearchResult& result, const Nodes& nodes,
-                                                    const Limits& limits, const Profile& profile);
+[[nodiscard]] std::optional<Breakdown> breakdown_of(const SearchResult& result,
+                                                    const Profile& profile);
 
 // {"schema": "muster.pairs/1", "unit": "GB/s", "nodes": [...], "pairs": [{"a", "b", "gbps"}]}, in
 // the order of time. The rate of a pair that did not finish is null.
-[[nodiscard]] std::string pairs_json(const SearchResult& result, const Nodes& nodes);
+[[nodiscard]] std::string pairs_json(const SearchResult& result);
 
 // The same as lines "a,b,gbps".
-[[nodiscard]] std::string pairs_csv(const SearchResult& result, const Nodes& nodes);
+[[nodiscard]] std::string pairs_csv(const SearchResult& result);
 
 // A character for each pair, by its lowest rate. Empty for more nodes than fit.
-[[nodiscard]] std::string heat_map(const SearchResult& result, const Nodes& nodes);
+[[nodiscard]] std::string heat_map(const SearchResult& result);
 
 }  // namespace muster::bench::locate

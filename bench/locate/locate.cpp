@@ -16,21 +16,16 @@
 namespace muster::bench::locate {
 namespace {
 
-Culprit not_enough(std::string why) {
-  return {.kind = Culprit::Kind::not_enough_data, .evidence = {std::move(why)}};
-}
-
 // If pairs reach one of two rates, with a gap between them that is wider than each one's spread: a
 // sentence about them. Else empty.
 std::string two_rates(std::span<const PairRate> pairs, const Nodes& nodes) {
   constexpr double kGap = 0.9;
-  std::vector<PairRate> sorted;
-  std::ranges::copy_if(pairs, std::back_inserter(sorted),
-                       [](const PairRate& each) { return each.gbps.has_value(); });
-  std::ranges::sort(sorted, {}, [](const PairRate& each) { return *each.gbps; });
+  std::vector<PairRate> sorted(pairs.begin(), pairs.end());
+  std::erase_if(sorted, [](const PairRate& each) { return !each.gbps; });
+  std::ranges::sort(sorted, {}, &PairRate::gbps);
   const auto gap = std::ranges::adjacent_find(
-      sorted,
-      [](const PairRate& one, const PairRate& next) { return *one.gbps < kGap * *next.gbps; });
+      sorted, [](double one, double next) { return one < kGap * next; },
+      [](const PairRate& each) { return *each.gbps; });
   if (gap == sorted.end()) return {};
   const std::span slow(sorted.begin(), gap + 1);
   const std::span fast(gap + 1, sorted.end());
@@ -39,15 +34,13 @@ std::string two_rates(std::span<const PairRate> pairs, const Nodes& nodes) {
     return all.size() >= 2 && *all.front().gbps > *all.back().gbps * (1 + apart) / 2;
   };
   if (!is_one_rate(slow) || !is_one_rate(fast)) return {};
-  std::vector<std::string> names;
-  for (const auto& [pair, gbps] : slow) {
-    append(names, {nodes.names.at(pair.first), nodes.names.at(pair.second)});
-  }
+  std::vector<Node> slower;
+  for (const auto& [pair, gbps] : slow) append(slower, {pair.first, pair.second});
   return fmt::format(
       "{} pairs reach {} GB/s and {} reach {}: pass --min-busbw to set the expected value; the "
       "slower pairs are among {}",
       slow.size(), rate_text(*slow[slow.size() / 2].gbps), fast.size(),
-      rate_text(*fast[fast.size() / 2].gbps), fold_hostlist(names));
+      rate_text(*fast[fast.size() / 2].gbps), fold_hostlist(names_of(slower, nodes)));
 }
 
 // The median of the pairs that finished.
@@ -70,7 +63,7 @@ bool hides_losses(const Scale& scale) {
 std::optional<Culprit> judge_all(const std::optional<Scale>& scale, std::span<const PairRate> pairs,
                                  const Suspicion& found, const Floor& floor, const Nodes& nodes) {
   if (!scale) {
-    return not_enough(
+    return undecided(
         fmt::format("fewer than {} rates to compare, and no limit to compare them with", kEnough));
   }
   if (found.proven.empty() || (floor && scale->median < *floor)) {
@@ -87,13 +80,13 @@ std::optional<Culprit> judge_all(const std::optional<Scale>& scale, std::span<co
   const double visible = 1 - scale->limit / scale->median;
   const bool hidden = hides_losses(*scale);
   if (hidden || (found.slow.empty() && found.pairs.empty())) {
-    if (auto rates = two_rates(pairs, nodes); !rates.empty()) return not_enough(std::move(rates));
+    if (auto rates = two_rates(pairs, nodes); !rates.empty()) return undecided(std::move(rates));
   }
   if (!hidden) return {};
   const auto varies = fmt::format("the rates of healthy pairs vary by {:.1f}%",
                                   kPercent * scale->deviation / scale->median);
-  if (visible >= 1) return not_enough(fmt::format("too noisy to find a slow node: {}", varies));
-  return not_enough(
+  if (visible >= 1) return undecided(fmt::format("too noisy to find a slow node: {}", varies));
+  return undecided(
       fmt::format("{}, which hides a loss of less than {:.0f}%", varies, kPercent * visible));
 }
 
@@ -101,29 +94,19 @@ std::optional<Culprit> judge_all(const std::optional<Scale>& scale, std::span<co
 void hang_from_switches(Nodes& nodes, const std::vector<std::vector<Node>>& groups) {
   nodes.leaves.assign(nodes.count(), kNoLeaf);
   for (const auto& group : groups) {
-    std::vector<std::string> names;
-    for (const auto node : group) {
-      nodes.leaves[node] = static_cast<int>(nodes.leaf_names.size());
-      names.push_back(nodes.names[node]);
-    }
-    nodes.leaf_names.push_back(fold_hostlist(names));
+    for (const auto node : group) nodes.leaves[node] = static_cast<int>(nodes.leaf_names.size());
+    nodes.leaf_names.push_back(fold_hostlist(names_of(group, nodes)));
   }
 }
 
 class Locator {
  public:
   Locator(const Nodes& nodes, Measurer& measurer, const SearchOptions& options)
-      : nodes_(nodes),
+      : options_(options),
         measurer_(measurer),
         rounds_(measurer, options.floor, options.closely ? kCloseTolerance : kTolerance,
-                options.watch),
-        all_pairs_(options.strategy == Strategy::tournament),
-        each_device_(options.strategy == Strategy::rails || options.closely),
-        switches_first_(options.strategy == Strategy::fabric) {
-    constexpr std::size_t kFewNodes = 16;
-    const bool automatic =
-        options.strategy == Strategy::automatic || options.strategy == Strategy::rails;
-    if (automatic) all_pairs_ = nodes.count() <= kFewNodes;
+                options.watch) {
+    result_.nodes = nodes;
   }
 
   [[nodiscard]] Result<SearchResult> run() {
@@ -133,13 +116,14 @@ class Locator {
     TRY(accuse());
     // Culprits that do not finish, then by their cost; then the conclusions about all nodes.
     std::ranges::stable_sort(result_.culprits, std::greater<>(), [this](const Culprit& each) {
-      return std::pair(each.is_general() ? 0
-                       : each.hung       ? 2
-                                         : 1,
-                       job_cost(each, result_, nodes_.devices));
+      return std::pair(each.is_general() ? 0 : each.hung ? 2 : 1, job_cost(each, result_));
     });
     result_.rounds = rounds_.count();
     result_.operations = rounds_.operations();
+    result_.limits.pair = options_.floor;
+    if (options_.job_limit) {
+      result_.limits.job = options_.job_limit(result_.together ? result_.together->algorithm : "");
+    }
     for (auto& culprit : result_.culprits) {
       if (culprit.kind == Culprit::Kind::node) note_loss(culprit);
     }
@@ -152,24 +136,28 @@ class Locator {
   }
 
   [[nodiscard]] Result<void> find_suspects() {
-    if (switches_first_ && nodes_.zones.empty()) return {};
+    constexpr std::size_t kFewNodes = 16;
+    if (switches_first_ && result_.nodes.zones.empty()) return {};
+    const bool all_pairs = options_.strategy == Strategy::tournament ||
+                           (result_.nodes.count() <= kFewNodes &&
+                            (options_.strategy == Strategy::automatic || by_device_));
     const auto before = static_cast<std::ptrdiff_t>(result_.pairs.size());
-    TRY_ASSIGN(found_, all_pairs_ ? tournament(nodes_, rounds_, result_)
-                                  : screen(nodes_, rounds_, result_));
+    TRY_ASSIGN(found_, all_pairs ? tournament(rounds_, result_) : screen(rounds_, result_));
     const std::span pairs(result_.pairs.begin() + before, result_.pairs.end());
-    general_ = judge_all(result_.scale, pairs, found_, rounds_.floor(), nodes_);
+    general_ = judge_all(result_.scale, pairs, found_, rounds_.floor(), result_.nodes);
     return {};
   }
 
   // A fault of a switch accuses no node: the nodes are searched again on paths that avoid it.
   [[nodiscard]] Result<void> check_switches() {
-    const bool unknown = nodes_.leaves.empty();
+    auto& nodes = result_.nodes;
+    const bool unknown = nodes.leaves.empty();
     if (switches_first_ && unknown) {
       return make_error("--strategy fabric: the topology has no leaf switch of two of the nodes");
     }
-    auto topology = nodes_;
+    auto topology = nodes;
     if (unknown) {
-      TRY_ASSIGN(const auto groups, groups_apart(found_, nodes_, rounds_, result_));
+      TRY_ASSIGN(const auto groups, groups_apart(found_, rounds_, result_));
       if (groups.empty()) return {};
       hang_from_switches(topology, groups);
     }
@@ -183,9 +171,9 @@ class Locator {
       if (unknown) culprit.leaf = kNoLeaf;  // it has no name
       result_.culprits.push_back(std::move(culprit));
     }
-    nodes_.zones = std::move(switches.zones);
-    if (switches_first_ && nodes_.zones.empty()) nodes_.zones.assign(nodes_.count(), 0);
-    return nodes_.zones.empty() ? Result<void>() : find_suspects();
+    nodes.zones = std::move(switches.zones);
+    if (switches_first_ && nodes.zones.empty()) nodes.zones.assign(nodes.count(), 0);
+    return nodes.zones.empty() ? Result<void>() : find_suspects();
   }
 
   // If most nodes of a leaf switch are slow, but not below it, and it is fine with others while no
@@ -201,7 +189,7 @@ class Locator {
       const auto slow = std::ranges::count_if(found_.slow, of_leaf);
       if (slow < 2 || 2 * slow <= all) continue;
       Culprit jam{.kind = Culprit::Kind::congestion,
-                  .leaf = nodes_.leaves.empty() ? kNoLeaf : index};
+                  .leaf = result_.nodes.leaves.empty() ? kNoLeaf : index};
       std::erase_if(found_.slow, [&](const Suspect& each) {
         if (!of_leaf(each)) return false;
         jam.nodes.push_back(each.node);
@@ -222,12 +210,11 @@ class Locator {
 
   // Without a limit, pairs cannot show a device that is slow on every node.
   [[nodiscard]] Result<void> check_rails() {
-    if (!each_device_ && rounds_.floor() && !all_slow()) return {};
-    if (static_cast<std::size_t>(nodes_.devices) < kEnough) return {};
-    SearchResult of_devices;
-    TRY_ASSIGN(auto found, rails(nodes_, rounds_, found_.slow, of_devices));
-    if (of_devices.culprits.empty()) return {};
-    append(result_.culprits, std::move(of_devices.culprits));
+    const bool each_device = by_device_ || options_.closely;
+    if (!each_device && rounds_.floor() && !all_slow()) return {};
+    if (static_cast<std::size_t>(result_.nodes.devices) < kEnough) return {};
+    TRY_ASSIGN(auto found, rails(rounds_, found_.slow, result_));
+    if (found.devices.empty()) return {};
     if (all_slow()) general_.reset();
     found_ = std::move(found);
     return {};
@@ -239,10 +226,10 @@ class Locator {
     if (all_slow() && !suspicious && hides_losses(*result_.scale)) return {};
     if (all_slow() && found_.proven.empty()) return {};
     if (suspicious) {
-      TRY_ASSIGN(auto culprits, explain(found_, nodes_, rounds_));
+      TRY_ASSIGN(auto culprits, explain(found_, result_.nodes, rounds_));
       append(result_.culprits, std::move(culprits));
     }
-    return result_.scale ? measure_together(nodes_, rounds_, result_) : Result<void>();
+    return result_.scale ? measure_together(rounds_, result_) : Result<void>();
   }
 
   // A node that does not finish because its processes have ended.
@@ -254,21 +241,19 @@ class Locator {
     culprit.probability = 0;
   }
 
-  Nodes nodes_;
+  const SearchOptions& options_;
   Measurer& measurer_;
   Rounds rounds_;
-  bool all_pairs_;
-  bool each_device_;     // of disjoint pairs, also of those that are not slow
-  bool switches_first_;  // before the nodes
+  bool by_device_ = options_.strategy == Strategy::rails;
+  bool switches_first_ = options_.strategy == Strategy::fabric;  // before the nodes
   SearchResult result_;
   Suspicion found_;
   std::optional<Culprit> general_;  // about all nodes together
 };
 
-bool deserves_closer_look(const SearchResult& result, const SearchOptions& options) {
-  if (!options.job_limit || !result.together || !result.together->gbps) return false;
-  const auto limit = options.job_limit(result.together->algorithm);
-  return limit && *result.together->gbps < *limit &&
+bool deserves_closer_look(const SearchResult& result) {
+  const auto gbps = result.together_gbps();
+  return gbps && result.limits.job && *gbps < *result.limits.job &&
          std::ranges::all_of(result.culprits, [](const Culprit& each) {
            return is_left_out(each) || each.kind == Culprit::Kind::not_enough_data;
          });
@@ -278,22 +263,21 @@ bool deserves_closer_look(const SearchResult& result, const SearchOptions& optio
 
 void SearchResult::keep_pairs(const Round& round) {
   for (std::size_t i = 0; i < round.size(); ++i) {
-    const auto& nodes = round.groups[i].nodes;
-    pairs.push_back({{nodes[0], nodes[1]}, round.gbps[i]});
+    const auto& group = round.groups[i].nodes;
+    pairs.push_back({{group[0], group[1]}, round.gbps[i]});
   }
 }
 
 Result<SearchResult> locate(const Nodes& nodes, Measurer& measurer, const SearchOptions& options) {
   if (nodes.count() < 2) return make_error("a search needs at least two nodes");
   TRY_ASSIGN(auto result, Locator(nodes, measurer, options).run());
-  if (!deserves_closer_look(result, options)) return result;
+  if (!deserves_closer_look(result)) return result;
   auto closer = options;
   closer.closely = true;
   TRY_ASSIGN(auto again, Locator(nodes, measurer, closer).run());
   const auto named = [](const SearchResult& each) {
-    return std::ranges::count_if(each.culprits, [](const Culprit& culprit) {
-      return culprit.kind != Culprit::Kind::not_enough_data;
-    });
+    return std::ssize(each.culprits) -
+           std::ranges::count(each.culprits, Culprit::Kind::not_enough_data, &Culprit::kind);
   };
   if (named(again) > named(result)) std::swap(result, again);
   result.rounds += again.rounds;

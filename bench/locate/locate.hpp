@@ -9,6 +9,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "bench/locate/rounds.hpp"
@@ -60,6 +61,16 @@ struct Culprit {
   }
 };
 
+// Nothing can be decided, about these nodes or about all.
+[[nodiscard]] inline Culprit undecided(std::string why, std::vector<Node> nodes = {}) {
+  return {.nodes = std::move(nodes), .evidence = {std::move(why)}};
+}
+
+// The least rates of healthy nodes: of two of them, and of a job on all nodes of the search.
+struct Limits {
+  Floor pair{}, job{};
+};
+
 // The rate of two nodes; empty if they did not finish.
 struct PairRate {
   Pair pair;
@@ -74,6 +85,8 @@ struct Together {
 };
 
 struct SearchResult {
+  Nodes nodes{};
+  Limits limits{};
   std::vector<Culprit> culprits{};  // the one that costs the job most first
   std::vector<PairRate> pairs{};    // all measured pairs, in the order of time
   std::optional<Scale> scale{};     // of healthy pairs, or of devices if no pair was measured
@@ -82,6 +95,10 @@ struct SearchResult {
   std::uint64_t operations = 0;
 
   void keep_pairs(const Round& round);
+
+  [[nodiscard]] std::optional<double> together_gbps() const {
+    return together ? together->gbps : std::nullopt;
+  }
 };
 
 // A rate that one node reached with a partner, and the scale of that round.
@@ -108,8 +125,9 @@ struct Suspicion {
   std::vector<SlowPair> pairs{};  // both nodes are fine with other partners
   std::vector<Node> proven{};     // fine
   Scale scale{};
-  bool of_device = false;      // the rates are those of one device, not of a whole node
-  std::vector<int> devices{};  // slow on most nodes, which is not the fault of a node
+  // Slow on most nodes, which is not the fault of a node. If there are any, the rates are those of
+  // one device.
+  std::vector<int> devices{};
 };
 
 struct SwitchVerdict {
@@ -134,7 +152,6 @@ struct SwitchVerdict {
 // Without a topology: groups of nodes that are fine among themselves and slow with the others, as
 // if each had a leaf switch of its own. Empty if there are none.
 [[nodiscard]] Result<std::vector<std::vector<Node>>> groups_apart(const Suspicion& suspicion,
-                                                                  const Nodes& nodes,
                                                                   Rounds& rounds,
                                                                   SearchResult& result);
 
@@ -160,16 +177,15 @@ struct SearchOptions {
 [[nodiscard]] Result<SearchResult> locate(const Nodes& nodes, Measurer& measurer,
                                           const SearchOptions& options);
 
-// The steps of a search, each in its own file.
+// The steps of a search. They measure the nodes of `result`.
 
-[[nodiscard]] Result<Suspicion> screen(const Nodes& nodes, Rounds& rounds, SearchResult& result);
-[[nodiscard]] Result<Suspicion> tournament(const Nodes& nodes, Rounds& rounds,
-                                           SearchResult& result);
+[[nodiscard]] Result<Suspicion> screen(Rounds& rounds, SearchResult& result);
+[[nodiscard]] Result<Suspicion> tournament(Rounds& rounds, SearchResult& result);
 
-// Sets the culprits of `result` to the devices that are slow on most nodes; without any, suspects
-// no node. `slow` are the nodes that are slow by pairs.
-[[nodiscard]] Result<Suspicion> rails(const Nodes& nodes, Rounds& rounds,
-                                      const std::vector<Suspect>& slow, SearchResult& result);
+// Adds the devices that are slow on most nodes to the culprits; without any, suspects no node.
+// `slow` are the nodes that are slow by pairs.
+[[nodiscard]] Result<Suspicion> rails(Rounds& rounds, const std::vector<Suspect>& slow,
+                                      SearchResult& result);
 
 // Measures each device of a slow node with that of a proven partner, then each slow node alone, and
 // slow pairs once more. What is fine then was congestion.
@@ -179,8 +195,7 @@ struct SearchOptions {
 // Measures all nodes together that no culprit excludes. If they reach less than their pairs do,
 // bisects them, excludes what it finds, and begins again. Sets `together` and adds culprits. Then
 // measures them with one culprit at a time: the difference is what it costs the job.
-[[nodiscard]] Result<void> measure_together(const Nodes& nodes, Rounds& rounds,
-                                            SearchResult& result);
+[[nodiscard]] Result<void> measure_together(Rounds& rounds, SearchResult& result);
 
 // Whether a job without some nodes is without this culprit.
 [[nodiscard]] bool is_left_out(const Culprit& culprit);
@@ -189,10 +204,10 @@ struct SearchOptions {
 [[nodiscard]] std::vector<Node> left_out(const std::vector<Culprit>& culprits);
 
 // The rate of a job with this culprit, measured or estimated; 0 if it does not finish.
-[[nodiscard]] double job_rate(const Culprit& culprit, const SearchResult& result, int devices);
+[[nodiscard]] double job_rate(const Culprit& culprit, const SearchResult& result);
 
 // How much that is less than without it.
-[[nodiscard]] double job_cost(const Culprit& culprit, const SearchResult& result, int devices);
+[[nodiscard]] double job_cost(const Culprit& culprit, const SearchResult& result);
 
 // Whether a large group reaches much less than healthy pairs, or did not finish.
 [[nodiscard]] bool falls_behind(const std::optional<double>& gbps, const Scale& of_pairs);

@@ -132,23 +132,26 @@ class SlowDevices {
 
 }  // namespace
 
-Result<Suspicion> rails(const Nodes& nodes, Rounds& rounds, const std::vector<Suspect>& slow,
-                        SearchResult& result) {
+Result<Suspicion> rails(Rounds& rounds, const std::vector<Suspect>& slow, SearchResult& result) {
+  const auto& nodes = result.nodes;
   // Slow nodes would look like slow devices: each gets its own zone and is measured later.
   auto others = nodes;
   others.zones.resize(nodes.count());
   for (const auto& each : slow) others.zones[each.node] = -2 - static_cast<int>(each.node);
   TRY_ASSIGN(const auto first,
              measure_rails("each device of disjoint pairs", pairs_across(others), nodes, rounds));
-  const auto floor = floor_of_device(rounds.floor(), nodes.devices);
-  result.scale = first_scale(finished(first.round), first.round.noise, floor);
-  if (!result.scale) return Suspicion{};
-  result.culprits = slow_on_most(first);
-  Suspicion suspicion{.scale = *result.scale, .of_device = true};
-  if (result.culprits.empty()) return suspicion;
-  for (const auto& each : result.culprits) suspicion.devices.push_back(each.devices.front());
+  Floor floor;  // of one device
+  if (rounds.floor()) floor = *rounds.floor() / nodes.devices;
+  const auto usual = first_scale(finished(first.round), first.round.noise, floor);
+  if (!usual) return Suspicion{};
+  Suspicion suspicion{.scale = *usual};
+  for (auto& culprit : slow_on_most(first)) {
+    suspicion.devices.push_back(culprit.devices.front());
+    result.culprits.push_back(std::move(culprit));
+  }
+  if (suspicion.devices.empty()) return suspicion;
   SlowDevices devices(nodes, suspicion.devices);
-  devices.add_rails(first, *result.scale);
+  devices.add_rails(first, *usual);
   std::vector<bool> proven(nodes.count());
   for (const auto& [a, b] : first.pairs) proven[a] = proven[b] = devices.none(a) && devices.none(b);
   std::vector<Node> suspects;
@@ -163,7 +166,7 @@ Result<Suspicion> rails(const Nodes& nodes, Rounds& rounds, const std::vector<Su
     TRY_ASSIGN(const auto again, measure_rails("each device of suspects with proven partners",
                                                std::move(pairs), nodes, rounds));
     const auto scale = first_scale(finished(again.round), again.round.noise, floor);
-    devices.add_rails(again, scale.value_or(*result.scale));
+    devices.add_rails(again, scale.value_or(*usual));
     // One measurement accuses no node: those that were slow once are measured again.
     std::erase_if(suspects, [&](Node node) { return devices.times_slow(node) != 1; });
   }

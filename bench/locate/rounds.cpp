@@ -37,6 +37,12 @@ Round round_of(std::vector<NodeGroup> groups, std::vector<GroupRates> rates, int
 
 }  // namespace
 
+std::vector<std::string> names_of(const std::vector<Node>& which, const Nodes& nodes) {
+  std::vector<std::string> names;
+  for (const auto node : which) names.push_back(nodes.names[node]);
+  return names;
+}
+
 std::vector<double> finished(const Round& round, std::size_t from) {
   std::vector<double> values;
   for (auto i = from; i < round.size(); ++i) {

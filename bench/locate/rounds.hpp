@@ -53,6 +53,8 @@ struct Nodes {
   }
 };
 
+[[nodiscard]] std::vector<std::string> names_of(const std::vector<Node>& which, const Nodes& nodes);
+
 // Sets the switches of `nodes` from Slurm's topology.conf ("SwitchName=leaf0 Nodes=gpu-[01-16]"),
 // or from plain lines "leaf0 gpu-[01-16]". Ignores other nodes; a node that no line names has no
 // leaf switch. An error names `file` and the line.
@@ -69,17 +71,12 @@ struct NodeGroup {
 struct GroupRates {
   std::vector<double> gbps;  // bus bandwidth of each repeat
   bool finished = true;      // within the deadline; otherwise there are no numbers
-
-  bool operator==(const GroupRates&) const = default;
 };
 
 class Measurer {
  public:
   Measurer() = default;
-  Measurer(const Measurer&) = delete;
   Measurer(Measurer&&) = delete;
-  Measurer& operator=(const Measurer&) = delete;
-  Measurer& operator=(Measurer&&) = delete;
   virtual ~Measurer() = default;
 
   // Runs all groups at once, `repeats` times, and returns the rates of each. No two groups share a
@@ -142,11 +139,8 @@ class Rounds {
   }
 
   [[nodiscard]] const Floor& floor() const { return floor_; }
-
   [[nodiscard]] double tolerance() const { return tolerance_; }
-
   [[nodiscard]] int count() const { return count_; }
-
   [[nodiscard]] std::uint64_t operations() const { return operations_; }
 
  private:

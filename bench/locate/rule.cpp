@@ -63,10 +63,6 @@ double deviations_for(std::size_t values, double chance) {
   return high;
 }
 
-Floor floor_of_device(const Floor& floor, int devices) {
-  return floor ? Floor(*floor / devices) : floor;
-}
-
 std::optional<Scale> scale_around(const std::vector<double>& values, double deviation,
                                   double tolerance) {
   if (values.size() < kEnough) return {};

@@ -18,9 +18,6 @@ inline constexpr std::size_t kEnough = 4;        // values to compare
 // The least rate of a healthy pair of nodes, in GB/s; empty if unknown.
 using Floor = std::optional<double>;
 
-// The same for one of `devices` that share the rate of a node.
-[[nodiscard]] Floor floor_of_device(const Floor& floor, int devices);
-
 // The healthy values of a round.
 struct Scale {
   std::size_t count = 0;

@@ -24,8 +24,8 @@ std::vector<Node> partners_of(const Suspect& suspect) {
 // Measures suspects again, each with a proven partner that it has not met.
 class Retest {
  public:
-  Retest(const Nodes& nodes, Rounds& rounds, SearchResult& result, Suspicion& suspicion)
-      : nodes_(nodes), rounds_(rounds), result_(result), suspicion_(suspicion) {}
+  Retest(Rounds& rounds, SearchResult& result, Suspicion& suspicion)
+      : rounds_(rounds), result_(result), suspicion_(suspicion) {}
 
   // Measures each suspect, then once more those that are neither low nor fine, and those that are
   // slow by one measurement only.
@@ -40,54 +40,53 @@ class Retest {
     TRY(measure(std::move(once)));
     for (const auto& suspect : unclear_) {
       result_.culprits.push_back(
-          {.kind = Culprit::Kind::not_enough_data,
-           .nodes = {suspect.node},
-           .evidence = {fmt::format("{} is neither slow nor fine with {} partners",
-                                    nodes_.names[suspect.node], suspect.meetings.size())}});
+          undecided(fmt::format("{} is neither slow nor fine with {} partners",
+                                result_.nodes.names[suspect.node], suspect.meetings.size()),
+                    {suspect.node}));
     }
     return {};
   }
 
  private:
-  // In as many rounds as there are too few partners for one.
+  // In as many rounds as there are too few partners for one. A second measurement with the same
+  // partner would make a slow path look like a slow node.
   [[nodiscard]] Result<void> measure(std::vector<Suspect> suspects) {
     const auto proven = suspicion_.proven;
     while (!suspects.empty() && !proven.empty()) {
-      const auto end =
-          suspects.begin() + static_cast<std::ptrdiff_t>(std::min(suspects.size(), proven.size()));
-      std::vector<Suspect> now(suspects.begin(), end);
-      suspects.erase(suspects.begin(), end);
-      const auto count = now.size();
-      TRY(measure_round(std::move(now), proven));
-      // If all of them wait, they have met all proven nodes.
-      append(waiting_.size() == count ? unclear_ : suspects, std::exchange(waiting_, {}));
+      auto partners = proven;
+      std::vector<Pair> pairs;
+      std::vector<Suspect> waiting;
+      std::erase_if(suspects, [&](Suspect& suspect) {
+        const auto partner =
+            partner_of(suspect.node, partners, partners_of(suspect), result_.nodes);
+        if (partner == partners.end()) {
+          waiting.push_back(std::move(suspect));
+          return true;
+        }
+        pairs.emplace_back(suspect.node, *partner);
+        partners.erase(partner);
+        return false;
+      });
+      if (pairs.empty()) {  // they have met all proven nodes
+        append(unclear_, std::move(waiting));
+        return {};
+      }
+      TRY(measure_round(std::move(suspects), std::move(pairs), std::move(partners)));
+      suspects = std::move(waiting);
     }
     return {};
   }
 
-  // A second measurement with the same partner would make a slow path look like a slow node.
-  [[nodiscard]] Result<void> measure_round(std::vector<Suspect> suspects,
-                                           std::vector<Node> partners) {
+  // Each suspect in its pair; `others` are proven nodes without a suspect.
+  [[nodiscard]] Result<void> measure_round(std::vector<Suspect> suspects, std::vector<Pair> pairs,
+                                           std::vector<Node> others) {
     constexpr std::size_t kMaxControls = 32;
-    std::vector<Pair> pairs;
-    std::erase_if(suspects, [&](Suspect& suspect) {
-      const auto partner = partner_of(suspect.node, partners, partners_of(suspect), nodes_);
-      if (partner == partners.end()) {
-        waiting_.push_back(std::move(suspect));
-        return true;
-      }
-      pairs.emplace_back(suspect.node, *partner);
-      partners.erase(partner);
-      return false;
-    });
-    if (pairs.empty()) return {};
-    const auto count = pairs.size();
-    append(pairs, take_controls(partners, kMaxControls, nodes_));
+    append(pairs, take_controls(others, kMaxControls, result_.nodes));
     TRY_ASSIGN(const auto round,
                rounds_.measure("suspects with proven partners", groups_of(pairs)));
     result_.keep_pairs(round);
-    const auto scale = scale_from(round, count, suspicion_.scale);
-    for (std::size_t i = 0; i < count; ++i) {
+    const auto scale = scale_from(round, suspects.size(), suspicion_.scale);
+    for (std::size_t i = 0; i < suspects.size(); ++i) {
       auto& suspect = suspects[i];
       const auto& gbps = round.gbps[i];
       suspect.meetings.push_back({pairs[i].second, gbps, scale});
@@ -100,12 +99,10 @@ class Retest {
     return {};
   }
 
-  const Nodes& nodes_;
   Rounds& rounds_;
   SearchResult& result_;
   Suspicion& suspicion_;
   std::vector<Suspect> unclear_;
-  std::vector<Suspect> waiting_;  // for a partner that they have not met
 };
 
 constexpr std::size_t kFew = 64;  // with more nodes, pairs are not repeated
@@ -226,18 +223,10 @@ std::vector<SlowPair> slow_pairs(const RateTable& table,
   return pairs;
 }
 
-// One partner accuses no node.
-Culprit undecided(const Suspect& suspect, const Nodes& nodes) {
-  return {.kind = Culprit::Kind::not_enough_data,
-          .nodes = {suspect.node},
-          .evidence = {fmt::format("{} is slow with {}, and has no other partner",
-                                   nodes.names[suspect.node],
-                                   nodes.names[suspect.meetings.front().partner])}};
-}
-
 }  // namespace
 
-Result<Suspicion> screen(const Nodes& nodes, Rounds& rounds, SearchResult& result) {
+Result<Suspicion> screen(Rounds& rounds, SearchResult& result) {
+  const auto& nodes = result.nodes;
   const auto pairs = pairs_across(nodes);
   TRY_ASSIGN(const auto round, rounds.measure("disjoint pairs, all at once", groups_of(pairs)));
   result.keep_pairs(round);
@@ -263,7 +252,7 @@ Result<Suspicion> screen(const Nodes& nodes, Rounds& rounds, SearchResult& resul
   for (Node node = 0; node < nodes.count(); ++node) {
     if (!met[node]) suspects.push_back({.node = node});
   }
-  TRY(Retest(nodes, rounds, result, suspicion).run(std::move(suspects)));
+  TRY(Retest(rounds, result, suspicion).run(std::move(suspects)));
   std::ranges::copy_if(slow, std::back_inserter(suspicion.pairs), [&](const SlowPair& each) {
     const auto fine = [&](Node node) { return std::ranges::count(suspicion.proven, node) > 0; };
     return fine(each.pair.first) && fine(each.pair.second);
@@ -271,7 +260,8 @@ Result<Suspicion> screen(const Nodes& nodes, Rounds& rounds, SearchResult& resul
   return suspicion;
 }
 
-Result<Suspicion> tournament(const Nodes& nodes, Rounds& rounds, SearchResult& result) {
+Result<Suspicion> tournament(Rounds& rounds, SearchResult& result) {
+  const auto& nodes = result.nodes;
   const auto count = nodes.count();
   RateTable table(count);
   double noise = 0;
@@ -312,7 +302,11 @@ Result<Suspicion> tournament(const Nodes& nodes, Rounds& rounds, SearchResult& r
     }
     auto suspect = table.suspect(node, *scale);
     if (suspect.meetings.size() < 2 && count > 2) {
-      result.culprits.push_back(undecided(suspect, nodes));
+      // One partner accuses no node.
+      result.culprits.push_back(
+          undecided(fmt::format("{} is slow with {}, and has no other partner", nodes.names[node],
+                                nodes.names[suspect.meetings.front().partner]),
+                    {node}));
     } else {
       suspicion.slow.push_back(std::move(suspect));
     }

@@ -324,24 +324,6 @@ class SwitchSearch {
   SwitchVerdict found_;
 };
 
-// Sets of nodes that are joined by fine pairs.
-class JoinedNodes {
- public:
-  explicit JoinedNodes(std::size_t nodes) : root_(nodes) {
-    std::iota(root_.begin(), root_.end(), 0U);
-  }
-
-  void join(Node a, Node b) { root_[root(a)] = root(b); }
-
-  [[nodiscard]] Node root(Node node) const {
-    while (root_[node] != node) node = root_[node];
-    return node;
-  }
-
- private:
-  std::vector<Node> root_;
-};
-
 }  // namespace
 
 Result<SwitchVerdict> judge_switches(const Nodes& nodes, Rounds& rounds,
@@ -368,8 +350,9 @@ bool points_to_a_switch(const Suspicion& suspicion, const Nodes& nodes) {
   });
 }
 
-Result<std::vector<std::vector<Node>>> groups_apart(const Suspicion& suspicion, const Nodes& nodes,
-                                                    Rounds& rounds, SearchResult& result) {
+Result<std::vector<std::vector<Node>>> groups_apart(const Suspicion& suspicion, Rounds& rounds,
+                                                    SearchResult& result) {
+  const auto& nodes = result.nodes;
   std::vector<std::vector<Node>> groups;
   const auto& slow = suspicion.slow;
   if (slow.size() < 2 && suspicion.pairs.size() < 2) return groups;
@@ -384,21 +367,26 @@ Result<std::vector<std::vector<Node>>> groups_apart(const Suspicion& suspicion, 
     TRY_ASSIGN(const auto round, rounds.measure("slow nodes with each other", groups_of(pairs)));
     result.keep_pairs(round);
   }
-  JoinedNodes joined(nodes.count());
+  // Joins the nodes of fine pairs: the number of the set that each node is in.
+  std::vector<Node> sets(nodes.count());
+  std::iota(sets.begin(), sets.end(), 0U);
+  const auto join = [&](Node a, Node b) {
+    std::ranges::replace(sets, Node{sets[a]}, Node{sets[b]});
+  };
   for (const auto& [pair, gbps] : result.pairs) {
     if (gbps && *gbps >= (1 - kLossOfSwitches) * suspicion.scale.median) {
-      joined.join(pair.first, pair.second);
+      join(pair.first, pair.second);
     }
   }
   // Proven nodes may not have met each other.
   const bool all_met = 2 * result.pairs.size() >= nodes.count() * (nodes.count() - 1);
   for (std::size_t i = 1; !all_met && i < suspicion.proven.size(); ++i) {
-    joined.join(suspicion.proven[i - 1], suspicion.proven[i]);
+    join(suspicion.proven[i - 1], suspicion.proven[i]);
   }
-  std::map<Node, std::vector<Node>> sets;
-  for (Node node = 0; node < nodes.count(); ++node) sets[joined.root(node)].push_back(node);
-  for (auto& [root, members] : sets) {
-    if (members.size() > 1) groups.push_back(std::move(members));
+  std::map<Node, std::vector<Node>> members;
+  for (Node node = 0; node < nodes.count(); ++node) members[sets[node]].push_back(node);
+  for (auto& [set, each] : members) {
+    if (each.size() > 1) groups.push_back(std::move(each));
   }
   if (groups.size() < 2) groups.clear();
   return groups;

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <random>
 #include <set>
 #include <string>
@@ -18,8 +19,6 @@
 namespace muster::bench::locate {
 
 inline constexpr double kLimit = 170;  // GB/s; a healthy pair reaches 187
-
-inline constexpr Limits kLimits{kLimit, kLimit};
 
 inline SimCluster cluster_of(std::string_view sim) {
   return parse_sim(sim).value_or(SimCluster{.nodes = 0});
@@ -51,12 +50,11 @@ inline std::set<Node> accused(const SearchResult& result) {
 // The nodes that have a fault of their own.
 inline std::set<Node> guilty(const SimCluster& cluster) {
   using Kind = SimFault::Kind;
+  constexpr std::array kOwn{Kind::slow_node, Kind::slow_hca, Kind::slow_gpu, Kind::slow_large,
+                            Kind::hang_node};
   std::set<Node> nodes;
   for (const auto& fault : cluster.faults) {
-    const auto kind = fault.kind;
-    const bool own = kind == Kind::slow_node || kind == Kind::slow_hca || kind == Kind::slow_gpu ||
-                     kind == Kind::slow_large || kind == Kind::hang_node;
-    if (own) nodes.insert(fault.first);
+    if (std::ranges::count(kOwn, fault.kind) > 0) nodes.insert(fault.first);
   }
   return nodes;
 }
@@ -79,52 +77,33 @@ inline SimCluster with_faults(SimCluster cluster, SimFault::Kind kind, std::size
   return cluster;
 }
 
-// "node 7 HCA 3; link 4-36; leaf 2": the culprits in their order.
-inline std::string text_of(const SearchResult& result) {
+// "node 7 HCA 3", "link 4-36", "leaf 2 hangs"
+inline std::string text_of(const Culprit& culprit) {
   using Kind = Culprit::Kind;
-  std::vector<std::string> all;
-  for (const auto& culprit : result.culprits) {
-    const auto nodes = fmt::format("{}", fmt::join(culprit.nodes, "-"));
-    const auto devices = fmt::format("{}", fmt::join(culprit.devices, ","));
-    std::string text;
-    switch (culprit.kind) {
-      case Kind::node:
-        text = fmt::format("node {}", nodes);
-        if (culprit.part == SlowPart::hca) text += fmt::format(" HCA {}", devices);
-        if (culprit.part == SlowPart::gpu) text += fmt::format(" GPU {}", devices);
-        if (culprit.part == SlowPart::inside) text += " inside";
-        if (culprit.part == SlowPart::network) text += " network";
-        if (culprit.together > 2) text += fmt::format(" among {}", culprit.together);
-        break;
-      case Kind::link:
-        text = fmt::format("link {}", nodes);
-        break;
-      case Kind::leaf:
-        text = culprit.leaf == kNoLeaf ? fmt::format("leaf of {}", nodes)
-                                       : fmt::format("leaf {}", culprit.leaf);
-        break;
-      case Kind::level:
-        text = "level";
-        break;
-      case Kind::rail:
-        text = fmt::format("rail {}", devices);
-        break;
-      case Kind::group:
-        text = fmt::format("group {}", nodes);
-        break;
-      case Kind::congestion:
-        text = "congestion";
-        break;
-      case Kind::everyone:
-        text = "everyone";
-        break;
-      case Kind::not_enough_data:
-        text = "undecided";
-        break;
-    }
-    const bool hangs = culprit.hung && culprit.kind != Kind::not_enough_data;
-    all.push_back(hangs ? text + " hangs" : text);
+  static constexpr std::array kKinds{"node",  "link",       "leaf",     "level",    "rail",
+                                     "group", "congestion", "everyone", "undecided"};
+  static constexpr std::array kParts{"", " HCA", " GPU", " inside", " network"};
+  const auto kind = culprit.kind;
+  const auto nodes = fmt::format(" {}", fmt::join(culprit.nodes, "-"));
+  const auto devices = fmt::format(" {}", fmt::join(culprit.devices, ","));
+  std::string text = kKinds.at(static_cast<std::size_t>(kind));
+  if (kind == Kind::node || kind == Kind::link || kind == Kind::group) text += nodes;
+  if (kind == Kind::rail) text += devices;
+  if (kind == Kind::leaf) {
+    text += culprit.leaf == kNoLeaf ? " of" + nodes : fmt::format(" {}", culprit.leaf);
   }
+  text += kParts.at(static_cast<std::size_t>(culprit.part));
+  if (culprit.part == SlowPart::hca || culprit.part == SlowPart::gpu) text += devices;
+  if (kind == Kind::node && culprit.together > 2) {
+    text += fmt::format(" among {}", culprit.together);
+  }
+  return culprit.hung && kind != Kind::not_enough_data ? text + " hangs" : text;
+}
+
+// The culprits in their order, joined by "; ".
+inline std::string text_of(const SearchResult& result) {
+  std::vector<std::string> all;
+  for (const auto& culprit : result.culprits) all.push_back(text_of(culprit));
   return fmt::format("{}", fmt::join(all, "; "));
 }
 

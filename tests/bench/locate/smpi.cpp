@@ -118,7 +118,7 @@ int lead(int bytes) {
     fmt::print("{}\n", search.error().message);
     return 2;
   }
-  for (const auto& finding : findings_of(*search, nodes, {})) {
+  for (const auto& finding : findings_of(*search)) {
     fmt::print("{} {} {}\n", to_string(finding.outcome), finding.device, finding.message);
   }
   fmt::print("{} rounds, {:.3f} simulated seconds\n", search->rounds, MPI_Wtime());

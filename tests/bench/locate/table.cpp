@@ -9,6 +9,7 @@
 #include <array>
 #include <cstdlib>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "bench/results/bandwidth.hpp"
@@ -129,16 +130,25 @@ int nodes_per_leaf(int nodes) {
   return nodes < 1024 ? 8 : 32;
 }
 
-bool has(const SearchResult& search, Culprit::Kind kind, const SimFault& fault) {
-  return std::ranges::any_of(search.culprits, [&](const Culprit& culprit) {
-    if (culprit.kind != kind) return false;
-    if (kind == Culprit::Kind::leaf) return culprit.leaf == static_cast<int>(fault.first);
-    // These accuse no node.
-    if (kind == Culprit::Kind::congestion || kind == Culprit::Kind::level) return true;
-    if (kind == Culprit::Kind::rail) return culprit.devices[0] == static_cast<int>(fault.first);
-    return std::ranges::count(culprit.nodes, fault.first) > 0 &&
-           std::ranges::count(culprit.nodes, fault.second) > 0;
-  });
+// Faults whose culprits are not nodes.
+struct SharedFault {
+  Kind fault;
+  Culprit::Kind culprit;
+};
+
+constexpr std::array kShared{SharedFault{Kind::slow_leaf, Culprit::Kind::leaf},
+                             SharedFault{Kind::congestion, Culprit::Kind::congestion},
+                             SharedFault{Kind::slow_link, Culprit::Kind::link},
+                             SharedFault{Kind::slow_rail, Culprit::Kind::rail},
+                             SharedFault{Kind::slow_level, Culprit::Kind::level}};
+
+bool is_it(const Culprit& culprit, const SimFault& fault) {
+  const auto first = static_cast<int>(fault.first);
+  if (culprit.kind == Culprit::Kind::leaf) return culprit.leaf == first;
+  if (culprit.kind == Culprit::Kind::rail) return culprit.devices[0] == first;
+  return culprit.kind != Culprit::Kind::link ||
+         (std::ranges::count(culprit.nodes, fault.first) > 0 &&
+          std::ranges::count(culprit.nodes, fault.second) > 0);
 }
 
 // Whether the nodes are named in the order of their faults' factors.
@@ -156,28 +166,22 @@ bool found_all(const SearchResult& search, const TableCase& each, const SimClust
   if (!each.words.empty() && !in_order(search, cluster)) return false;
   const auto named = accused(search);
   return std::ranges::all_of(cluster.faults, [&](const SimFault& fault) {
-    if (fault.kind == Kind::slow_leaf) return has(search, Culprit::Kind::leaf, fault);
-    if (fault.kind == Kind::congestion) return has(search, Culprit::Kind::congestion, fault);
-    if (fault.kind == Kind::slow_link) return has(search, Culprit::Kind::link, fault);
-    if (fault.kind == Kind::slow_rail) return has(search, Culprit::Kind::rail, fault);
-    if (fault.kind == Kind::slow_level) return has(search, Culprit::Kind::level, fault);
-    return named.contains(fault.first);
+    const auto* const shared = std::ranges::find(kShared, fault.kind, &SharedFault::fault);
+    if (shared == kShared.end()) return named.contains(fault.first);
+    return std::ranges::any_of(culprits_of(search, shared->culprit),
+                               [&](const Culprit* culprit) { return is_it(*culprit, fault); });
   });
 }
 
 // A node, link or leaf switch that has no fault.
 bool accuses_falsely(const SearchResult& search, const SimCluster& cluster) {
-  const auto bad = guilty(cluster);
-  const auto named = accused(search);
-  if (!std::ranges::includes(bad, named)) return true;
-  const auto faults = [&](Kind kind) {
-    return static_cast<std::size_t>(std::ranges::count(cluster.faults, kind, &SimFault::kind));
-  };
-  return culprits_of(search, Culprit::Kind::link).size() > faults(Kind::slow_link) ||
-         culprits_of(search, Culprit::Kind::leaf).size() > faults(Kind::slow_leaf) ||
-         culprits_of(search, Culprit::Kind::rail).size() > faults(Kind::slow_rail) ||
-         culprits_of(search, Culprit::Kind::level).size() > faults(Kind::slow_level) ||
-         !culprits_of(search, Culprit::Kind::group).empty();
+  if (!std::ranges::includes(guilty(cluster), accused(search))) return true;
+  if (!culprits_of(search, Culprit::Kind::group).empty()) return true;
+  return std::ranges::any_of(kShared, [&](const SharedFault& each) {
+    const auto faults = std::ranges::count(cluster.faults, each.fault, &SimFault::kind);
+    return each.fault != Kind::congestion &&
+           std::cmp_greater(culprits_of(search, each.culprit).size(), faults);
+  });
 }
 
 struct RunCount {
@@ -254,6 +258,8 @@ double limit_of(const Profile& profile) {
 
 bool print_profiles(const RunCount& runs) {
   bool fair = true;
+  auto tenth = runs;
+  tenth.count = std::max(1, runs.count / 10);
   for (const auto* const name : kProfiles) {
     const auto profile = load_profile({}, name);
     if (!profile) return false;
@@ -261,16 +267,13 @@ bool print_profiles(const RunCount& runs) {
     healthy.nodes = 16;
     healthy.nodes_per_leaf = 8;
     healthy.noise.value = 1;
-    const double limit = limit_of(*profile);
-    const RunCount tenth{
-        .count = std::max(1, runs.count / 10), .first_seed = runs.first_seed, .rows = runs.rows};
-    const auto sick = fmt::format("{}: node -20%, HCA -40%", name);
-    fair = print_row({.name = name, .faulty = false, .limit = limit}, healthy, tenth) && fair;
-    fair = print_row({.name = sick,
-                      .words = "fault=slow_node:{a}:0.8,fault=slow_hca:{b}:0:0.6",
-                      .limit = limit},
-                     healthy, tenth) &&
-           fair;
+    const auto sick_name = fmt::format("{}: node -20%, HCA -40%", name);
+    TableCase each{.name = name, .faulty = false, .limit = limit_of(*profile)};
+    fair = print_row(each, healthy, tenth) && fair;
+    each.name = sick_name;
+    each.faulty = true;
+    each.words = "fault=slow_node:{a}:0.8,fault=slow_hca:{b}:0:0.6";
+    fair = print_row(each, healthy, tenth) && fair;
   }
   return fair;
 }
