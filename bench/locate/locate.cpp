@@ -63,7 +63,7 @@ bool hides_losses(const Scale& scale) {
 std::optional<Culprit> judge_all(const std::optional<Scale>& scale, std::span<const PairRate> pairs,
                                  const Suspicion& found, const Floor& floor, const Nodes& nodes) {
   if (!scale) {
-    return undecided(
+    return not_enough_data(
         fmt::format("fewer than {} rates to compare, and no limit to compare them with", kEnough));
   }
   if (found.proven.empty() || (floor && scale->median < *floor)) {
@@ -80,13 +80,15 @@ std::optional<Culprit> judge_all(const std::optional<Scale>& scale, std::span<co
   const double visible = 1 - scale->limit / scale->median;
   const bool hidden = hides_losses(*scale);
   if (hidden || (found.slow.empty() && found.pairs.empty())) {
-    if (auto rates = two_rates(pairs, nodes); !rates.empty()) return undecided(std::move(rates));
+    if (auto rates = two_rates(pairs, nodes); !rates.empty())
+      return not_enough_data(std::move(rates));
   }
   if (!hidden) return {};
   const auto varies = fmt::format("the rates of healthy pairs vary by {:.1f}%",
                                   kPercent * scale->deviation / scale->median);
-  if (visible >= 1) return undecided(fmt::format("too noisy to find a slow node: {}", varies));
-  return undecided(
+  if (visible >= 1)
+    return not_enough_data(fmt::format("too noisy to find a slow node: {}", varies));
+  return not_enough_data(
       fmt::format("{}, which hides a loss of less than {:.0f}%", varies, kPercent * visible));
 }
 

@@ -62,7 +62,7 @@ struct Culprit {
 };
 
 // Nothing can be decided, about these nodes or about all.
-[[nodiscard]] inline Culprit undecided(std::string why, std::vector<Node> nodes = {}) {
+[[nodiscard]] inline Culprit not_enough_data(std::string why, std::vector<Node> nodes = {}) {
   return {.nodes = std::move(nodes), .evidence = {std::move(why)}};
 }
 

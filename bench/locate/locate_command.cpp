@@ -8,6 +8,7 @@
 #include <chrono>
 #include <filesystem>
 #include <functional>
+#include <iterator>
 #include <tuple>
 #include <utility>
 
@@ -68,12 +69,6 @@ constexpr std::array kOptions{
         "else none)"),
 };
 
-// A profile's limit for an all-reduce over several nodes.
-struct ProfileLimit {
-  Floor gbps{};
-  std::uint64_t bytes = 0;  // the message size that it is for
-};
-
 // The messages of a run, and where they go.
 struct Messages {
   bool gpus = true;
@@ -81,33 +76,41 @@ struct Messages {
   bool one_domain = false;  // the nodes are in one NVLink domain
 };
 
-// Prefers a limit for the algorithm, then the one for the most nodes, then the lowest. If all
-// limits are for other algorithms, or the algorithm is unknown, the lowest one.
-ProfileLimit limit_of(const Profile& profile, const Messages& messages, std::size_t nodes,
-                      std::string_view algorithm) {
+// The profile's limits for an all-reduce over so many nodes.
+std::vector<JobLimit> limits_for(const Profile& profile, const Messages& messages,
+                                 std::size_t nodes) {
+  std::vector<JobLimit> found;
   const auto limits = job_limits(profile, Collective::all_reduce);
   // Nodes of one NVLink domain are expected to use it.
   const bool over_nvlink =
       messages.one_domain && std::ranges::count(limits, BenchOver::nvlink, &JobLimit::over) > 0;
-  ProfileLimit best;
-  std::tuple<bool, bool, int, double> best_rank;
-  for (const auto& limit : limits) {
-    const auto count = static_cast<int>(nodes);
-    const int least = limit.nodes_at_least.value_or(2);
-    const bool of_memory = (limit.memory != BenchMemory::host) == messages.gpus;
-    if (least > count || limit.nodes_at_most.value_or(count) < count) continue;
-    if (!of_memory || !limit.fail_below) continue;
-    if (over_nvlink && limit.over != BenchOver::nvlink) continue;
+  const auto count = static_cast<int>(nodes);
+  std::ranges::copy_if(limits, std::back_inserter(found), [&](const JobLimit& limit) {
+    return limit.fail_below && limit.nodes_at_least.value_or(2) <= count &&
+           limit.nodes_at_most.value_or(count) >= count &&
+           (limit.memory != BenchMemory::host) == messages.gpus &&
+           (!over_nvlink || limit.over == BenchOver::nvlink);
+  });
+  return found;
+}
+
+std::uint64_t size_of(const JobLimit& limit) {
+  return static_cast<std::uint64_t>(limit.size.value_or(Bytes{0}).value);
+}
+
+// Prefers a limit for the algorithm, then the one for the most nodes, then the lowest. If all
+// limits are for other algorithms, or the algorithm is unknown, the lowest one.
+std::optional<JobLimit> limit_of(const Profile& profile, const Messages& messages,
+                                 std::size_t nodes, std::string_view algorithm) {
+  const auto limits = limits_for(profile, messages, nodes);
+  if (limits.empty()) return {};
+  return std::ranges::max(limits, {}, [&](const JobLimit& limit) {
     const auto wanted = limit.algorithm.value_or(BenchAlgorithm::any);
     const bool named = wanted != BenchAlgorithm::any;
     const bool fits = !named || to_string(wanted) == algorithm;
-    const double gbps = limit.fail_below->value / kGiga;
-    const std::tuple rank(fits, fits && named, fits ? least : 0, -gbps);
-    if (best.gbps && rank <= best_rank) continue;
-    best_rank = rank;
-    best = {gbps, static_cast<std::uint64_t>(limit.size.value_or(Bytes{0}).value)};
-  }
-  return best;
+    return std::tuple(fits, fits && named, fits ? limit.nodes_at_least.value_or(2) : 0,
+                      -limit.fail_below->value);
+  });
 }
 
 // The command's limit or the profile's, which does not hold for smaller messages: these are slower.
@@ -115,15 +118,24 @@ Floor floor_of(const LocateCommand& command, const Profile& profile, const Messa
                std::size_t nodes, std::string_view algorithm = {}) {
   if (command.floor) return command.floor->value / kGiga;
   const auto limit = limit_of(profile, messages, nodes, algorithm);
-  return messages.bytes >= limit.bytes ? limit.gbps : std::nullopt;
+  if (!limit || messages.bytes < size_of(*limit)) return {};
+  return limit->fail_below->value / kGiga;
 }
 
-// On GPUs the size of the profile's limit.
-std::uint64_t size_for(const LocateCommand& command, const Profile& profile, bool gpus) {
+// On GPUs at least the sizes of the profile's limits for two nodes and for all of them.
+std::uint64_t size_for(const LocateCommand& command, const Profile& profile,
+                       const Messages& messages, std::size_t nodes) {
   constexpr std::uint64_t kOnGpus = 512UL << 20U;
   constexpr std::uint64_t kOnHosts = 8UL << 20U;
   if (command.size) return *command.size;
-  return gpus ? std::max(kOnGpus, limit_of(profile, {.gpus = gpus}, 2, {}).bytes) : kOnHosts;
+  if (!messages.gpus) return kOnHosts;
+  auto size = kOnGpus;
+  for (const auto count : {std::size_t{2}, nodes}) {
+    for (const auto& limit : limits_for(profile, messages, count)) {
+      size = std::max(size, size_of(limit));
+    }
+  }
+  return size;
 }
 
 Result<void> read_topology(Nodes& nodes, const LocateCommand& command) {
@@ -297,8 +309,8 @@ Attempt<int> search_simulation(const LocateCommand& command, const RunInput& inp
   TRY_ASSIGN(auto nodes, prepared(nodes_of(cluster, command.topology.empty()), command, input));
   choice.bare = false;  // of the simulated nodes
   Simulation simulation(cluster);
-  const Messages messages{.bytes = size_for(command, choice.profile, true),
-                          .one_domain = share_domain(cluster, 0, nodes.count() - 1)};
+  Messages messages{.one_domain = share_domain(cluster, 0, nodes.count() - 1)};
+  messages.bytes = size_for(command, choice.profile, messages, nodes.count());
   LocateRun run(command, input, std::move(choice), std::move(nodes), messages);
   if (const auto searched = run.search(simulation); !searched) {
     return undecided(searched.error());
@@ -335,25 +347,24 @@ Result<int> lead(const LocateCommand& command, RankContext& self, Job& job,
 }
 
 Result<int> search_job(const LocateCommand& command, RankContext& self) {
-  if (self.membership.agreed.hosts.size() < 2) {
+  const auto& agreed = self.membership.agreed;
+  if (agreed.hosts.size() < 2) {
     if (self.leads()) self.say(kNeedsTwoNodes);
     return kExitUndecided;
   }
-  const bool gpus = self.kind == BackendKind::nccl;
+  Messages messages{.gpus = self.kind == BackendKind::nccl, .one_domain = agreed.one_domain};
   const auto& profile = self.reporter.record().choice.profile;
   // Ranks on different nodes may have different profiles: rank 0 decides.
-  TRY_ASSIGN(const auto bytes, broadcast(*self.membership.group, size_for(command, profile, gpus)));
-  auto nodes = self.leads() ? prepared(nodes_of(self.membership.agreed), command, self.input)
-                            : Attempt<Nodes>();
+  TRY_ASSIGN(messages.bytes, broadcast(*self.membership.group,
+                                       size_for(command, profile, messages, agreed.hosts.size())));
+  auto nodes = self.leads() ? prepared(nodes_of(agreed), command, self.input) : Attempt<Nodes>();
   TRY_ASSIGN(const int refused,
              broadcast(*self.membership.group, nodes ? kExitHealthy : nodes.error().status));
   if (!nodes) self.say(nodes.error().message);
   if (refused != kExitHealthy) return refused;
-  Job job(self, {.bytes = bytes}, command);
+  Job job(self, {.bytes = messages.bytes}, command);
   int status = kExitHealthy;
   if (self.leads()) {
-    const Messages messages{
-        .gpus = gpus, .bytes = bytes, .one_domain = self.membership.agreed.one_domain};
     TRY_ASSIGN(status, lead(command, self, job, messages, *std::move(nodes)));
   } else {
     TRY(job.serve());

@@ -73,62 +73,43 @@ std::vector<Culprit> slow_on_most(const Rails& rails) {
   return culprits;
 }
 
-// The measurements in which a device of a node was slow, by device.
-class SlowDevices {
- public:
-  // Ignores the devices of `common`, which are slow everywhere.
-  SlowDevices(const Nodes& nodes, std::vector<int> common)
-      : nodes_(nodes), common_(std::move(common)), slow_(nodes.count()) {}
+// The measurements in which a device was slow, by node and device.
+using SlowDevices = std::vector<std::map<std::size_t, std::vector<Meeting>>>;
 
-  void add_rails(const Rails& rails, const Scale& scale) {
-    for (std::size_t pair = 0; pair < rails.pairs.size(); ++pair) {
-      const auto [a, b] = rails.pairs[pair];
-      for (std::size_t device = 0; device < rails.devices; ++device) {
-        const auto& gbps = rails.at(pair, device);
-        if (std::ranges::count(common_, static_cast<int>(device)) > 0 || !scale.low(gbps)) continue;
-        slow_[a][device].push_back({b, gbps, scale});
-        slow_[b][device].push_back({a, gbps, scale});
-      }
+// Ignores the devices of `common`, which are slow everywhere.
+void add_slow(SlowDevices& slow, const Rails& rails, const Scale& scale,
+              const std::vector<int>& common) {
+  for (std::size_t pair = 0; pair < rails.pairs.size(); ++pair) {
+    const auto [a, b] = rails.pairs[pair];
+    for (std::size_t device = 0; device < rails.devices; ++device) {
+      const auto& gbps = rails.at(pair, device);
+      if (std::ranges::count(common, static_cast<int>(device)) > 0 || !scale.low(gbps)) continue;
+      slow[a][device].push_back({b, gbps, scale});
+      slow[b][device].push_back({a, gbps, scale});
     }
   }
+}
 
-  [[nodiscard]] bool none(Node node) const { return slow_[node].empty(); }
-
-  // The most partners with which one device was slow.
-  [[nodiscard]] std::size_t times_slow(Node node) const {
-    std::size_t most = 0;
-    for (const auto& [device, meetings] : slow_[node]) most = std::max(most, meetings.size());
-    return most;
-  }
-
-  // Pairs each of `suspects` with a partner that it has not met.
-  [[nodiscard]] std::vector<Pair> new_pairs(const std::vector<Node>& suspects,
-                                            std::vector<Node>& partners) const {
-    std::vector<std::vector<Node>> met(suspects.size());
-    for (std::size_t i = 0; i < suspects.size(); ++i) {
-      for (const auto& [device, meetings] : slow_[suspects[i]]) {
-        for (const auto& meeting : meetings) met[i].push_back(meeting.partner);
-      }
+// Pairs each of `suspects` with a partner that it has not met.
+std::vector<Pair> new_pairs(const SlowDevices& slow, const std::vector<Node>& suspects,
+                            std::vector<Node>& partners, const Nodes& nodes) {
+  std::vector<std::vector<Node>> met(suspects.size());
+  for (std::size_t i = 0; i < suspects.size(); ++i) {
+    for (const auto& [device, meetings] : slow[suspects[i]]) {
+      for (const auto& meeting : meetings) met[i].push_back(meeting.partner);
     }
-    return pair_with(suspects, partners, nodes_, met);
   }
+  return pair_with(suspects, partners, nodes, met);
+}
 
-  // The nodes with a device that was slow with two partners.
-  [[nodiscard]] std::vector<Suspect> suspects() const {
-    std::vector<Suspect> found;
-    for (Node node = 0; node < slow_.size(); ++node) {
-      const auto device = std::ranges::find_if(
-          slow_[node], [](const auto& each) { return each.second.size() >= 2; });
-      if (device != slow_[node].end()) found.push_back({node, device->second});
-    }
-    return found;
+// The meetings of the device of a node that was slow with the most partners.
+std::vector<Meeting> worst_of(const std::map<std::size_t, std::vector<Meeting>>& slow) {
+  std::vector<Meeting> worst;
+  for (const auto& [device, meetings] : slow) {
+    if (meetings.size() > worst.size()) worst = meetings;
   }
-
- private:
-  const Nodes& nodes_;
-  std::vector<int> common_;
-  std::vector<std::map<std::size_t, std::vector<Meeting>>> slow_;  // by node
-};
+  return worst;
+}
 
 }  // namespace
 
@@ -150,27 +131,32 @@ Result<Suspicion> rails(Rounds& rounds, const std::vector<Suspect>& slow, Search
     result.culprits.push_back(std::move(culprit));
   }
   if (suspicion.devices.empty()) return suspicion;
-  SlowDevices devices(nodes, suspicion.devices);
-  devices.add_rails(first, *usual);
+  SlowDevices slow_devices(nodes.count());
+  add_slow(slow_devices, first, *usual, suspicion.devices);
   std::vector<bool> proven(nodes.count());
-  for (const auto& [a, b] : first.pairs) proven[a] = proven[b] = devices.none(a) && devices.none(b);
+  for (const auto& [a, b] : first.pairs) {
+    proven[a] = proven[b] = slow_devices[a].empty() && slow_devices[b].empty();
+  }
   std::vector<Node> suspects;
   for (Node node = 0; node < nodes.count(); ++node) {
     (proven[node] ? suspicion.proven : suspects).push_back(node);
   }
   for (int turn = 0; turn < 2 && !suspects.empty(); ++turn) {
     auto partners = suspicion.proven;
-    auto pairs = devices.new_pairs(suspects, partners);
+    auto pairs = new_pairs(slow_devices, suspects, partners, nodes);
     if (pairs.empty()) break;
     append(pairs, take_controls(partners, suspects.size(), nodes));
     TRY_ASSIGN(const auto again, measure_rails("each device of suspects with proven partners",
                                                std::move(pairs), nodes, rounds));
     const auto scale = first_scale(finished(again.round), again.round.noise, floor);
-    devices.add_rails(again, scale.value_or(*usual));
+    add_slow(slow_devices, again, scale.value_or(*usual), suspicion.devices);
     // One measurement accuses no node: those that were slow once are measured again.
-    std::erase_if(suspects, [&](Node node) { return devices.times_slow(node) != 1; });
+    std::erase_if(suspects, [&](Node node) { return worst_of(slow_devices[node]).size() != 1; });
   }
-  suspicion.slow = devices.suspects();
+  for (Node node = 0; node < nodes.count(); ++node) {
+    auto meetings = worst_of(slow_devices[node]);
+    if (meetings.size() >= 2) suspicion.slow.push_back({node, std::move(meetings)});
+  }
   return suspicion;
 }
 

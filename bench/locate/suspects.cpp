@@ -40,9 +40,9 @@ class Retest {
     TRY(measure(std::move(once)));
     for (const auto& suspect : unclear_) {
       result_.culprits.push_back(
-          undecided(fmt::format("{} is neither slow nor fine with {} partners",
-                                result_.nodes.names[suspect.node], suspect.meetings.size()),
-                    {suspect.node}));
+          not_enough_data(fmt::format("{} is neither slow nor fine with {} partners",
+                                      result_.nodes.names[suspect.node], suspect.meetings.size()),
+                          {suspect.node}));
     }
     return {};
   }
@@ -303,10 +303,10 @@ Result<Suspicion> tournament(Rounds& rounds, SearchResult& result) {
     auto suspect = table.suspect(node, *scale);
     if (suspect.meetings.size() < 2 && count > 2) {
       // One partner accuses no node.
-      result.culprits.push_back(
-          undecided(fmt::format("{} is slow with {}, and has no other partner", nodes.names[node],
-                                nodes.names[suspect.meetings.front().partner]),
-                    {node}));
+      result.culprits.push_back(not_enough_data(
+          fmt::format("{} is slow with {}, and has no other partner", nodes.names[node],
+                      nodes.names[suspect.meetings.front().partner]),
+          {node}));
     } else {
       suspicion.slow.push_back(std::move(suspect));
     }

@@ -110,6 +110,15 @@ TEST(LocateCommandTest, SimulatesTheProfileThatJudges) {
   EXPECT_NEAR(rate_by("nd96asr_v4", "nodes=16,profile=nd96isr_h100_v5"), 370, 10);
 }
 
+// The limit for two nodes is for 16 GiB, that for three and more for 32 GiB: both are judged.
+TEST(LocateCommandTest, TheSizeIsThatOfTheLargestLimit) {
+  const auto ended =
+      ended_of(run, {"--backend=sim", "--profile=nd96isr_h100_v5", "--sim=nodes=16,rate=315 GB/s",
+                     "--set=bench.job_all_reduce.0.size=32 GiB"});
+  EXPECT_EQ(ended.status, kExitUnhealthy) << ended.notes;
+  EXPECT_THAT(ended.out, HasSubstr("below its limit of 330.0"));
+}
+
 // Peers show who is slow. The job's limit for so many nodes decides whether that is a failure.
 // Failed nodes are accused.
 TEST(LocateCommandTest, NamesTheCulpritThatCostsTheJobMost) {
