@@ -74,9 +74,8 @@ pid_t wait_for_process(const Look& look) {
   return -1;
 }
 
-std::vector<char*> pointers_to(std::vector<std::string>& words) {
+std::vector<char*> pointers_to(Words& words) {
   std::vector<char*> pointers;
-  pointers.reserve(words.size() + 1);
   for (auto& word : words) pointers.push_back(word.data());
   pointers.push_back(nullptr);
   return pointers;
@@ -97,7 +96,11 @@ std::string content_of(const std::filesystem::path& file) {
   return text.str();
 }
 
-nlohmann::json Ended::report() const { return nlohmann::json::parse(out, nullptr, false); }
+nlohmann::json Ended::report() const {
+  auto report = nlohmann::json::parse(out, nullptr, false);
+  EXPECT_TRUE(report.is_object()) << out << err;
+  return report;
+}
 
 nlohmann::json finding_of(const nlohmann::json& report, const std::string& check) {
   if (!report.is_object()) return nullptr;
@@ -144,8 +147,9 @@ std::size_t Job::start(const Words& words, const Variables& variables) {
   };
   for (const auto* name : {"PATH", "HOME", "LD_LIBRARY_PATH", "TMPDIR", "MUSTER_MPI_MODULE"}) {
     // NOLINTNEXTLINE(concurrency-mt-unsafe): nothing sets any here
-    if (const char* value = std::getenv(name))
+    if (const char* value = std::getenv(name)) {
       settings.push_back(fmt::format("{}={}", name, value));
+    }
   }
   for (const auto& [name, value] : variables) settings.push_back(fmt::format("{}={}", name, value));
   auto arguments = words;
@@ -189,6 +193,21 @@ Ended Job::end_of(std::size_t process, std::chrono::seconds patience) {
     }
   }
   return {.status = started.status, .out = out_of(process), .err = err_of(process)};
+}
+
+Ended Job::end_of_ranks(int ranks, int status) {
+  Ended first;
+  for (int rank = 0; rank < ranks; ++rank) {
+    auto ended = end_of(static_cast<std::size_t>(rank));
+    EXPECT_EQ(ended.status, status) << "rank " << rank << ": " << ended.err << ended.out;
+    if (rank == 0) {
+      first = std::move(ended);
+    } else {
+      EXPECT_EQ(ended.out, "") << "rank " << rank;
+    }
+  }
+  EXPECT_TRUE(leaves_nothing());
+  return first;
 }
 
 Ended Job::end_of_mpirun(std::size_t process) {
@@ -261,17 +280,23 @@ std::string Job::write(std::string_view name, std::string_view content) const {
   return (folder() / name).string();
 }
 
-Words muster_bench(const Words& words) {
-  Words all{MUSTER_BENCH_PROGRAM};
-  all.insert(all.end(), words.begin(), words.end());
-  return all;
+Words with(Words words, const Words& more) {
+  words.insert(words.end(), more.begin(), more.end());
+  return words;
+}
+
+Words muster_bench(const Words& words) { return with({MUSTER_BENCH_PROGRAM}, words); }
+
+Words on_fake_gpus(Words words, const Words& more) {
+  words.push_back(fmt::format("--cuda={}/cuda/libcuda.so.1", MUSTER_FAKES));
+  words.push_back(fmt::format("--nccl={}/nccl/libnccl.so.2", MUSTER_FAKES));
+  return with(std::move(words), more);
 }
 
 Words mpirun(int ranks, const Words& words) {
   Words all{"mpirun", "-n", std::to_string(ranks)};
   if (ranks > 2) all.emplace_back("--oversubscribe");
-  all.insert(all.end(), words.begin(), words.end());
-  return all;
+  return with(std::move(all), words);
 }
 
 Variables torchrun(int rank, int world, int port, int per_node) {

@@ -28,7 +28,7 @@ struct Ended {
   int status = -1;  // 128 and the signal's number if a signal ended it; -1 after the deadline
   std::string out, err;
 
-  // The report on standard output; discarded if it is not JSON.
+  // The report on standard output, which is expected to be JSON.
   [[nodiscard]] nlohmann::json report() const;
 };
 
@@ -53,6 +53,13 @@ class Job {
   std::size_t start(const Words& words, const Variables& variables = {});
   // Waits for it and kills everything after `patience`.
   [[nodiscard]] Ended end_of(std::size_t process, std::chrono::seconds patience = kPatience);
+  [[nodiscard]] Ended run(const Words& words, const Variables& variables = {}) {
+    return end_of(start(words, variables));
+  }
+
+  // How rank 0 ended, the first of these processes to start. Expects this status of all ranks, no
+  // output of the others, and nothing left behind.
+  Ended end_of_ranks(int ranks, int status);
   // Waits for an mpirun one of whose ranks was killed. Open MPI 4.1 may then wait forever in
   // PMIx_server_finalize; once all of its ranks have exited it is killed, with status 137.
   [[nodiscard]] Ended end_of_mpirun(std::size_t process);
@@ -94,8 +101,10 @@ class Job {
 // A limit that any run reaches, because an unjudged run is not healthy.
 inline constexpr const char* kAnyBandwidth = "--min-busbw=1B/s";
 
-// Adds the arguments and variables that these tests share.
+[[nodiscard]] Words with(Words words, const Words& more);
 [[nodiscard]] Words muster_bench(const Words& words);
+// Options for the fakes of CUDA and NCCL.
+[[nodiscard]] Words on_fake_gpus(Words words, const Words& more = {});
 [[nodiscard]] Words mpirun(int ranks, const Words& words);
 // RANK, WORLD_SIZE and the others, as torchrun sets them.
 [[nodiscard]] Variables torchrun(int rank, int world, int port, int per_node = 0);

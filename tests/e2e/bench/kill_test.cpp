@@ -6,7 +6,6 @@
 #include <gtest/gtest.h>
 
 #include <csignal>
-#include <memory>
 #include <ostream>
 #include <thread>
 
@@ -16,90 +15,11 @@ namespace muster::e2e {
 namespace {
 
 using std::chrono::milliseconds;
+using ::testing::AllOf;
 using ::testing::AnyOf;
 using ::testing::HasSubstr;
 
 constexpr int kRanks = 3;
-constexpr std::string_view kTableBegun = "(GB/s)";
-
-// Longer than any test; many small sizes keep each deadline short.
-Words endless(std::string_view join_deadline, const Words& more) {
-  std::string sizes = "--sizes=20000";
-  for (int size = 20004; size < 100000; size += 4) sizes.append(",").append(std::to_string(size));
-  auto words = muster_bench(
-      {"all_reduce", sizes, "--profile=generic", fmt::format("--join-deadline={}", join_deadline)});
-  words.insert(words.end(), more.begin(), more.end());
-  return words;
-}
-
-// How the ranks are started, and how to find each of them.
-class Party {
- public:
-  virtual ~Party() = default;
-  virtual void start(const Words& words) = 0;
-  virtual pid_t pid_of(int rank) = 0;
-  // The output of `rank` once everything has exited; `spared` is not waited for.
-  virtual std::string output_of(int rank, int spared) = 0;
-  ::testing::AssertionResult is_in_operation() { return job.says(0, kTableBegun); }
-
-  Job job;
-  Variables variables;
-  int status = -1;  // the launcher's, or rank 0's
-};
-
-class ByHand : public Party {
- public:
-  void start(const Words& words) override {
-    const int port = free_port();
-    for (int rank = 0; rank < kRanks; ++rank) {
-      auto all = torchrun(rank, kRanks, port);
-      all.insert(variables.begin(), variables.end());
-      job.start(words, all);
-    }
-  }
-
-  pid_t pid_of(int rank) override { return job.pid_of(static_cast<std::size_t>(rank)); }
-
-  std::string output_of(int rank, int spared) override {
-    std::string out;
-    for (int each = 0; each < kRanks; ++each) {
-      if (each == spared) continue;
-      const auto end = job.end_of(static_cast<std::size_t>(each));
-      if (each == rank) status = end.status;
-      if (each == rank) out = end.out + end.err;
-    }
-    return out;
-  }
-};
-
-// One process that starts the ranks and collects their output.
-class Launched : public Party {
- public:
-  explicit Launched(bool by_mpirun) : by_mpirun_(by_mpirun) {}
-
-  void start(const Words& words) override {
-    if (by_mpirun_) {
-      job.start(mpirun(kRanks, words), variables);
-    } else {
-      auto local = words;
-      local.insert(local.end(), {"--local", std::to_string(kRanks)});
-      job.start(local, variables);
-    }
-  }
-
-  pid_t pid_of(int rank) override {
-    return by_mpirun_ ? job.rank_under_mpirun(rank) : job.local_rank_of(0, rank);
-  }
-
-  std::string output_of(int /*rank*/, int /*spared*/) override {
-    const auto end = by_mpirun_ ? job.end_of_mpirun(0) : job.end_of(0);
-    status = end.status;
-    return end.out + end.err;
-  }
-
- private:
-  bool by_mpirun_;
-};
 
 struct Case {
   std::string name;
@@ -110,21 +30,67 @@ struct Case {
 // NOLINTNEXTLINE(readability-identifier-naming): gtest's name
 void PrintTo(const Case& how, std::ostream* out) { *out << how.name; }
 
-std::unique_ptr<Party> party_of(const Case& how) {
-  if (how.start == Case::Start::by_hand) return std::make_unique<ByHand>();
-  return std::make_unique<Launched>(how.start == Case::Start::mpirun);
+// Longer than any test; many small sizes keep each deadline short.
+std::string many_sizes() {
+  std::string sizes = "--sizes=20000";
+  for (int size = 20004; size < 100000; size += 4) sizes.append(",").append(std::to_string(size));
+  return sizes;
 }
 
-Words words_of(const Case& how, Party& party, std::string_view join_deadline = "10s") {
-  if (how.backend != "nccl") {
-    return endless(join_deadline, {fmt::format("--backend={}", how.backend)});
+// Three ranks at work, and how to find each of them.
+class Party {
+ public:
+  explicit Party(const Case& how, const Words& more = {"--join-deadline=10s"}) : how_(how) {
+    auto words = with(muster_bench({"all_reduce", many_sizes(), "--profile=generic",
+                                    fmt::format("--backend={}", how.backend)}),
+                      more);
+    Variables variables;
+    if (how.backend == "nccl") {
+      words = on_fake_gpus(std::move(words));
+      variables["MUSTER_FAKE_GPU"] = job.write("scenario.json", "{}");
+    }
+    if (how.start != Case::Start::by_hand) {
+      job.start(how.start == Case::Start::mpirun
+                    ? mpirun(kRanks, words)
+                    : with(std::move(words), {"--local", std::to_string(kRanks)}),
+                variables);
+      return;
+    }
+    const int port = free_port();
+    for (int rank = 0; rank < kRanks; ++rank) job.start(words, torchrun(rank, kRanks, port));
   }
-  const auto scenario = party.job.write("scenario.json", "{}");
-  party.variables["MUSTER_FAKE_GPU"] = scenario;
-  return endless(join_deadline,
-                 {"--backend=nccl", fmt::format("--cuda={}/cuda/libcuda.so.1", MUSTER_FAKES),
-                  fmt::format("--nccl={}/nccl/libnccl.so.2", MUSTER_FAKES)});
-}
+
+  ::testing::AssertionResult is_in_operation() { return job.says(0, "(GB/s)"); }
+
+  [[nodiscard]] pid_t pid_of(int rank) const {
+    if (how_.start == Case::Start::by_hand) return job.pid_of(static_cast<std::size_t>(rank));
+    return how_.start == Case::Start::mpirun ? job.rank_under_mpirun(rank)
+                                             : job.local_rank_of(0, rank);
+  }
+
+  // The output of `rank`, or of its launcher, once everything has exited; `spared` is not waited
+  // for.
+  std::string output_of(int rank, int spared = -1) {
+    Ended end;
+    if (how_.start == Case::Start::by_hand) {
+      for (int each = 0; each < kRanks; ++each) {
+        if (each == spared) continue;
+        auto ended = job.end_of(static_cast<std::size_t>(each));
+        if (each == rank) end = std::move(ended);
+      }
+    } else {
+      end = how_.start == Case::Start::mpirun ? job.end_of_mpirun(0) : job.end_of(0);
+    }
+    status = end.status;
+    return end.out + end.err;
+  }
+
+  Job job;
+  int status = -1;  // of output_of()
+
+ private:
+  Case how_;
+};
 
 // Not found is -1, and kill(-1) would signal every process.
 void send(pid_t pid, int number) {
@@ -133,17 +99,6 @@ void send(pid_t pid, int number) {
     return;
   }
   ::kill(pid, number);
-}
-
-void expect_told(Party& party, int lost, std::string_view what) {
-  const int reporter = lost == 0 ? 1 : 0;
-  const auto said = party.output_of(reporter, -1);
-  EXPECT_THAT(said, HasSubstr(fmt::format("rank {}", lost)));
-  EXPECT_THAT(said, HasSubstr(std::string(what)));
-  EXPECT_THAT(said, HasSubstr(" is unhealthy: "));
-  EXPECT_NE(party.status, 0);
-  EXPECT_NE(party.status, -1) << "it did not end";
-  EXPECT_TRUE(party.job.leaves_nothing());
 }
 
 class KillTest : public ::testing::TestWithParam<Case> {
@@ -159,14 +114,18 @@ TEST_P(KillTest, DuringAnOperation) {
   for (const int rank : {0, 1, kRanks - 1}) {
     for (const auto delay : {milliseconds(0), milliseconds(70)}) {
       SCOPED_TRACE(fmt::format("rank {} after {} ms", rank, delay.count()));
-      const auto party = party_of(GetParam());
-      party->start(words_of(GetParam(), *party));
-      ASSERT_TRUE(party->is_in_operation());
+      Party party(GetParam());
+      ASSERT_TRUE(party.is_in_operation());
       std::this_thread::sleep_for(delay);
-      send(party->pid_of(rank), SIGKILL);
-      expect_told(*party, rank, "exited unexpectedly");
+      send(party.pid_of(rank), SIGKILL);
+      EXPECT_THAT(party.output_of(rank == 0 ? 1 : 0),
+                  AllOf(HasSubstr(fmt::format("rank {}", rank)), HasSubstr("exited unexpectedly"),
+                        HasSubstr(" is unhealthy: ")));
+      EXPECT_NE(party.status, 0);
+      EXPECT_NE(party.status, -1) << "it did not end";
+      EXPECT_TRUE(party.job.leaves_nothing());
       if (GetParam().start != Case::Start::mpirun) {
-        EXPECT_EQ(party->status, 1);
+        EXPECT_EQ(party.status, 1);
       }
     }
   }
@@ -177,15 +136,14 @@ TEST_P(KillTest, AtAnyPointOfTheStart) {
   for (const int rank : {0, 1, kRanks - 1}) {
     for (const int delay : {0, 20, 80}) {
       SCOPED_TRACE(fmt::format("rank {} after {} ms", rank, delay));
-      const auto party = party_of(GetParam());
-      party->start(words_of(GetParam(), *party, "5s"));
-      const pid_t pid = party->pid_of(rank);
+      Party party(GetParam(), {"--join-deadline=5s"});
+      const pid_t pid = party.pid_of(rank);
       std::this_thread::sleep_for(milliseconds(delay));
       send(pid, SIGKILL);
-      const auto said = party->output_of(rank == 0 ? 1 : 0, -1);
-      EXPECT_NE(party->status, 0);
-      EXPECT_NE(party->status, -1) << "it did not end";
-      EXPECT_TRUE(party->job.leaves_nothing());
+      const auto said = party.output_of(rank == 0 ? 1 : 0);
+      EXPECT_NE(party.status, 0);
+      EXPECT_NE(party.status, -1) << "it did not end";
+      EXPECT_TRUE(party.job.leaves_nothing());
       // Only mpirun knows of a rank that exited before the ranks met, and it ends the others.
       if (GetParam().start == Case::Start::mpirun) continue;
       EXPECT_THAT(said, HasSubstr(fmt::format("rank {}", rank)));
@@ -200,14 +158,11 @@ TEST_P(KillTest, AtAnyPointOfTheStart) {
 TEST_P(KillTest, StoppedRanksAreNamedAsLate) {
   for (const int rank : {0, 1, kRanks - 1}) {
     SCOPED_TRACE(fmt::format("rank {}", rank));
-    const auto party = party_of(GetParam());
-    auto words = words_of(GetParam(), *party);
-    words.emplace_back("--operation-deadline=4s");
-    party->start(words);
-    ASSERT_TRUE(party->is_in_operation());
-    const pid_t pid = party->pid_of(rank);
+    Party party(GetParam(), {"--join-deadline=10s", "--operation-deadline=4s"});
+    ASSERT_TRUE(party.is_in_operation());
+    const pid_t pid = party.pid_of(rank);
     send(pid, SIGSTOP);
-    const auto said = party->output_of(rank == 0 ? 1 : 0, rank);
+    const auto said = party.output_of(rank == 0 ? 1 : 0, rank);
     const auto silent = rank == 0 ? "rank 0 does not answer" : "does not answer";
     if (GetParam().start == Case::Start::local) {
       // The launcher kills a rank that stays stopped, and may be the first to notice it.
@@ -216,32 +171,31 @@ TEST_P(KillTest, StoppedRanksAreNamedAsLate) {
       EXPECT_THAT(said, HasSubstr(silent));
     }
     EXPECT_THAT(said, HasSubstr(fmt::format("rank {}", rank)));
-    EXPECT_NE(party->status, 0);
+    EXPECT_NE(party.status, 0);
     if (GetParam().start == Case::Start::by_hand) {
       // No launcher ends the stopped process.
       send(pid, SIGKILL);
-      EXPECT_EQ(party->job.end_of(static_cast<std::size_t>(rank)).status, 128 + SIGKILL);
+      EXPECT_EQ(party.job.end_of(static_cast<std::size_t>(rank)).status, 128 + SIGKILL);
     }
-    EXPECT_TRUE(party->job.leaves_nothing());
+    EXPECT_TRUE(party.job.leaves_nothing());
   }
 }
 
 TEST_P(KillTest, ASignalToAllEndsTheRunWithAReport) {
   for (const int number : {SIGTERM, SIGINT, SIGHUP}) {
     SCOPED_TRACE(number);
-    const auto party = party_of(GetParam());
-    party->start(words_of(GetParam(), *party));
-    ASSERT_TRUE(party->is_in_operation());
+    Party party(GetParam());
+    ASSERT_TRUE(party.is_in_operation());
     if (GetParam().start == Case::Start::by_hand) {
-      for (int rank = 0; rank < kRanks; ++rank) send(party->pid_of(rank), number);
+      for (int rank = 0; rank < kRanks; ++rank) send(party.pid_of(rank), number);
     } else {
-      send(party->job.pid_of(0), number);
+      send(party.job.pid_of(0), number);
     }
-    const auto said = party->output_of(0, -1);
-    EXPECT_NE(party->status, 0);
-    EXPECT_TRUE(party->job.leaves_nothing());
+    const auto said = party.output_of(0);
+    EXPECT_NE(party.status, 0);
+    EXPECT_TRUE(party.job.leaves_nothing());
     if (GetParam().start == Case::Start::mpirun) continue;  // it exits with its own status
-    EXPECT_EQ(party->status, 2);
+    EXPECT_EQ(party.status, 2);
     EXPECT_THAT(said, HasSubstr("ended by SIG"));
     // One report, from rank 0.
     const auto first = said.find("# verdict");
@@ -253,15 +207,14 @@ TEST_P(KillTest, ASignalToAllEndsTheRunWithAReport) {
 // An evicted pod is not its node's fault, nor another node's.
 TEST_P(KillTest, ASignalToOneRankIsUndecidedOnEveryRank) {
   if (GetParam().start != Case::Start::by_hand) GTEST_SKIP() << "its launcher ends the others";
-  const auto party = party_of(GetParam());
-  party->start(words_of(GetParam(), *party));
-  ASSERT_TRUE(party->is_in_operation());
-  send(party->pid_of(1), SIGTERM);
-  const auto said = party->output_of(0, -1);
-  EXPECT_EQ(party->status, 2);
+  Party party(GetParam());
+  ASSERT_TRUE(party.is_in_operation());
+  send(party.pid_of(1), SIGTERM);
+  const auto said = party.output_of(0);
+  EXPECT_EQ(party.status, 2);
   EXPECT_THAT(said, HasSubstr("ended by SIGTERM"));
   EXPECT_EQ(said.find("unhealthy"), std::string::npos) << said;
-  EXPECT_TRUE(party->job.leaves_nothing());
+  EXPECT_TRUE(party.job.leaves_nothing());
 }
 
 std::string name_of(const ::testing::TestParamInfo<Case>& it) { return it.param.name; }

@@ -13,14 +13,15 @@ namespace {
 using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 using ::testing::Not;
 
 // `nodes` with `per_node` ranks each; `node0` has the first ranks.
 class Locate : public ::testing::Test {
  protected:
   void start(const Words& more, const Variables& variables = {}) {
-    auto words = muster_bench({"locate", "--format=json", "--profile=" + profile});
-    words.insert(words.end(), more.begin(), more.end());
+    const auto words =
+        with(muster_bench({"locate", "--format=json", "--profile=" + profile}), more);
     const int port = free_port();
     for (int rank = 0; rank < nodes * per_node; ++rank) {
       auto own = torchrun(rank, nodes * per_node, port, per_node);
@@ -32,20 +33,9 @@ class Locate : public ::testing::Test {
 
   // The report of rank 0; `status` is the status of every rank.
   nlohmann::json end(int status) {
-    nlohmann::json report;
-    for (int rank = 0; rank < nodes * per_node; ++rank) {
-      const auto ended = job.end_of(static_cast<std::size_t>(rank));
-      EXPECT_EQ(ended.status, status) << "rank " << rank << ": " << ended.err << ended.out;
-      if (rank == 0) {
-        report = ended.report();
-        said = ended.err;
-        EXPECT_TRUE(report.is_object()) << ended.out << ended.err;
-      } else {
-        EXPECT_EQ(ended.out, "") << "rank " << rank;
-      }
-    }
-    EXPECT_TRUE(job.leaves_nothing());
-    return report;
+    const auto first = job.end_of_ranks(nodes * per_node, status);
+    said = first.err;
+    return first.report();
   }
 
   void start_fakes(std::string_view faults, const Words& more = {}) {
@@ -53,12 +43,9 @@ class Locate : public ::testing::Test {
         job.write("scenario.json",
                   fmt::format(R"({{"gpus": {}, "memory_gib": 40, "busbw": {{"*": {}}}{}{}}})",
                               per_node, busbw, faults.empty() ? "" : ", ", faults));
-    Words words{"--backend=nccl", "--per-repeat=1", "--node-tests=none",
-                fmt::format("--cuda={}/cuda/libcuda.so.1", MUSTER_FAKES),
-                fmt::format("--nccl={}/nccl/libnccl.so.2", MUSTER_FAKES)};
+    auto words = on_fake_gpus({"--backend=nccl", "--per-repeat=1", "--node-tests=none"});
     if (!size.empty()) words.push_back("--size=" + size);
-    words.insert(words.end(), more.begin(), more.end());
-    start(words, {{"MUSTER_FAKE_GPU", scenario}});
+    start(with(std::move(words), more), {{"MUSTER_FAKE_GPU", scenario}});
   }
 
   Job job;
@@ -122,11 +109,10 @@ TEST_F(Locate, NamesAPairThatHangs) {
   start_fakes(R"("hang_between": "1-4")",
               {"--operation-deadline=2s", fmt::format("--csv={}/pairs", job.folder().string())});
   const auto report = end(1);
-  EXPECT_THAT(report["accused"], ::testing::IsEmpty()) << report.dump(1);
-  const auto finding = finding_of(report, "bench.locate");
-  EXPECT_EQ(finding["device"], "node1-node4");
-  EXPECT_EQ(finding["outcome"], "fail");
-  EXPECT_THAT(finding["message"].get<std::string>(), HasSubstr("does not finish"));
+  EXPECT_THAT(report["accused"], IsEmpty()) << report.dump(1);
+  EXPECT_EQ(finding_of(report, "bench.locate")["device"], "node1-node4");
+  EXPECT_EQ(outcome_of(report, "bench.locate"), "fail");
+  EXPECT_THAT(message_of(report, "bench.locate"), HasSubstr("does not finish"));
   EXPECT_THAT(said, HasSubstr("did not finish an operation within its deadline"));
   const auto pairs = content_of(job.folder() / "pairs");
   EXPECT_THAT(pairs, AllOf(HasSubstr("node1,node4,\n"), HasSubstr("node0,node5,187")));
@@ -137,7 +123,7 @@ TEST_F(Locate, NamesAPairWhoseCommunicatorNeverForms) {
   start_fakes(R"("apart": "1-4")",
               {"--operation-deadline=4s", fmt::format("--csv={}/pairs", job.folder().string())});
   const auto report = end(1);
-  EXPECT_THAT(report["accused"], ::testing::IsEmpty()) << report.dump(1);
+  EXPECT_THAT(report["accused"], IsEmpty()) << report.dump(1);
   EXPECT_EQ(finding_of(report, "bench.locate")["device"], "node1-node4");
   EXPECT_THAT(said, HasSubstr("the communicator did not form within its deadline"));
   EXPECT_THAT(content_of(job.folder() / "pairs"), HasSubstr("node0,node5,187")) << said;
@@ -154,7 +140,7 @@ TEST_F(Locate, NamesANodeWhoseProcessesDie) {
     report = ended.report();
     said = ended.err;
   }
-  EXPECT_THAT(report["accused"], ::testing::IsEmpty()) << "a death may be anybody's doing";
+  EXPECT_THAT(report["accused"], IsEmpty()) << "a death may be anybody's doing";
   const auto finding = finding_of(report, "bench.locate");
   EXPECT_EQ(finding["device"], "node3");
   EXPECT_EQ(finding["outcome"], "fail");
@@ -178,7 +164,7 @@ TEST_F(Locate, UsesTheSizeOfTheLimitByDefault) {
   busbw = 170;
   start_fakes("", {"--environment=job"});
   const auto report = end(1);
-  EXPECT_THAT(report["accused"], ::testing::IsEmpty());
+  EXPECT_THAT(report["accused"], IsEmpty());
   EXPECT_THAT(message_of(report, "bench.locate"),
               HasSubstr("no node stands out, and the median of all pairs is 170.0 GB/s"));
 }
@@ -224,18 +210,10 @@ TEST_F(Locate, ANodeBehindASlowLinkIsNamed) {
 TEST_F(Locate, HostMemoryOverMpi) {
   if (!has_mpirun()) GTEST_SKIP() << "no mpirun";
   // mpirun 5.0.7 crashes with several programs separated by colons.
-  Words words{"mpirun",
-              "--oversubscribe",
-              "-n",
-              "4",
-              "sh",
-              "-c",
-              "MUSTER_HOSTNAME=node$OMPI_COMM_WORLD_RANK exec \"$@\"",
-              "sh"};
+  const Words in_shell{"sh", "-c", "MUSTER_HOSTNAME=node$OMPI_COMM_WORLD_RANK exec \"$@\"", "sh"};
   const auto rank = muster_bench({"locate", "--backend=mpi", "--profile=generic", "--size=64KiB",
                                   "--min-busbw=1MB/s", "--format=json"});
-  words.insert(words.end(), rank.begin(), rank.end());
-  const auto ended = job.end_of(job.start(words));
+  const auto ended = job.run(mpirun(4, with(in_shell, rank)));
   const auto report = ended.report();
   EXPECT_EQ(outcome_of(report, "bench.data"), "pass") << ended.err << ended.out;
   EXPECT_EQ(report["nodes"].size(), 4U);

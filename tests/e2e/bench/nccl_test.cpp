@@ -32,11 +32,10 @@ class FakeNccl : public ::testing::Test {
         "scenario.json",
         fmt::format(R"({{"gpus": {}, "memory_gib": {}, "name": "NVIDIA A100-SXM4-40GB"{}{}}})",
                     kGpus, memory_gib, faults.empty() ? "" : ", ", faults));
-    auto words = muster_bench(
-        {"all_reduce", sizes, fmt::format("--profile={}", profile), "--format=json",
-         fmt::format("--cuda={}/cuda/libcuda.so.1", MUSTER_FAKES), fmt::format("--nccl={}", nccl)});
-    words.insert(words.end(), more.begin(), more.end());
-    words.insert(words.begin(), wrapper.begin(), wrapper.end());
+    const auto words = with(
+        wrapper, on_fake_gpus(muster_bench({"all_reduce", sizes,
+                                            fmt::format("--profile={}", profile), "--format=json"}),
+                              more));
     const int port = free_port();
     for (int rank = 0; rank < ranks; ++rank) {
       auto variables = torchrun(rank, ranks, port, std::min(ranks, kGpus));
@@ -47,22 +46,8 @@ class FakeNccl : public ::testing::Test {
     }
   }
 
-  // The report of rank 0; `status` is the status of every rank, and no other rank has a report.
-  nlohmann::json end(int status) {
-    nlohmann::json report;
-    for (int rank = 0; rank < ranks; ++rank) {
-      const auto ended = job.end_of(static_cast<std::size_t>(rank));
-      EXPECT_EQ(ended.status, status) << "rank " << rank << ": " << ended.err << ended.out;
-      if (rank == 0) {
-        report = ended.report();
-        EXPECT_TRUE(report.is_object()) << ended.out << ended.err;
-      } else {
-        EXPECT_EQ(ended.out, "") << "rank " << rank;
-      }
-    }
-    EXPECT_TRUE(job.leaves_nothing());
-    return report;
-  }
+  // The report of rank 0; `status` is the status of every rank.
+  nlohmann::json end(int status) { return job.end_of_ranks(ranks, status).report(); }
 
   Job job;
   int ranks = kManyRanks;
@@ -71,7 +56,6 @@ class FakeNccl : public ::testing::Test {
   std::string sizes = "--sizes=8GiB";
   Words wrapper;  // the program that starts each rank, and its arguments
   Variables own_variables;
-  std::string nccl = fmt::format("{}/nccl/libnccl.so.2", MUSTER_FAKES);
 };
 
 TEST_F(FakeNccl, AboveTheLimitIsHealthy) {
@@ -99,7 +83,6 @@ TEST_F(FakeNccl, BelowTheLimitIsUnhealthy) {
   const auto report = end(1);
   EXPECT_EQ(report["verdict"], "unhealthy");
   const auto finding = finding_of(report, "bench.job_all_reduce");
-  ASSERT_TRUE(finding.is_object());
   EXPECT_EQ(finding["outcome"], "fail");
   EXPECT_EQ(finding["device"], "job");
   EXPECT_NEAR(finding["observed"].get<double>(), 180.9, 1e-4);
@@ -113,7 +96,7 @@ TEST_F(FakeNccl, BelowTheLimitIsUnhealthy) {
 TEST_F(FakeNccl, EachRailHasItsOwnCommunicator) {
   sizes = "--sizes=64MiB";
   start(R"("busbw": {"*": 23})", {"--split=rail"});
-  auto report = end(0);
+  const auto report = end(0);
   EXPECT_EQ(outcome_of(report, "bench.split"), "pass");
   ASSERT_EQ(report["measurements"].size(), 16U);
   EXPECT_EQ(report["measurements"][15]["conditions"]["device"], "rail7");
@@ -122,7 +105,7 @@ TEST_F(FakeNccl, EachRailHasItsOwnCommunicator) {
 
 TEST_F(FakeNccl, EachNodeIsJudgedByItsLimit) {
   start(R"("busbw": {"*": 232})", {"--split=node"});
-  auto report = end(0);
+  const auto report = end(0);
   EXPECT_EQ(outcome_of(report, "bench.node_all_reduce"), "pass");
   ASSERT_EQ(report["measurements"].size(), 4U);
   EXPECT_EQ(report["measurements"][0]["conditions"]["device"], "node0");
@@ -153,8 +136,7 @@ TEST_F(FakeNccl, ASettingOfTheJobDoesNotAccuseItsNode) {
 
 TEST_F(FakeNccl, WithoutItsLibraryTheVerdictIsUnknown) {
   ranks = 2;
-  nccl = "/nonexistent/libnccl.so.2";
-  start("");
+  start("", {"--nccl=/nonexistent/libnccl.so.2"});
   const auto report = end(2);
   EXPECT_EQ(report["verdict"], "unknown");
   EXPECT_EQ(outcome_of(report, "bench.completion"), "unknown");
@@ -163,9 +145,8 @@ TEST_F(FakeNccl, WithoutItsLibraryTheVerdictIsUnknown) {
 
 // As in a container without the capability IPC_LOCK.
 Words with_little_locked_memory() {
-  Words words{"prlimit", "--memlock=65536:65536"};
-  if (::geteuid() == 0) words.insert(words.end(), {"setpriv", "--bounding-set=-ipc_lock"});
-  return words;
+  const Words limited{"prlimit", "--memlock=65536:65536"};
+  return ::geteuid() == 0 ? with(limited, {"setpriv", "--bounding-set=-ipc_lock"}) : limited;
 }
 
 struct GivenUp {
@@ -229,7 +210,6 @@ TEST_F(FakeNccl, OneWrongElementIsNamed) {
   start(R"("busbw": {"*": 187}, "wrong": {"rank": 13, "operation": 0, "index": 77})");
   const auto report = end(1);
   const auto finding = finding_of(report, "bench.data");
-  ASSERT_TRUE(finding.is_object());
   EXPECT_EQ(finding["outcome"], "fail");
   EXPECT_THAT(finding["device"].get<std::string>(), MatchesRegex("node1/gpu5 [0-9a-f:.]+"));
   EXPECT_THAT(finding["message"].get<std::string>(),
@@ -398,9 +378,8 @@ TEST_F(FakeNccl, TheLossOfRank0AloneIsReportedByRank1Alone) {
 TEST_F(FakeNccl, RunsWithoutAnMpiThatContradictsTheLauncher) {
   const auto scenario = job.write("scenario.json", R"({"gpus": 2, "busbw": {"*": 187}})");
   const auto port = std::to_string(free_port());
-  const auto words = muster_bench({"all_reduce", kAnyBandwidth, "--sizes=1MiB", "--profile=generic",
-                                   fmt::format("--cuda={}/cuda/libcuda.so.1", MUSTER_FAKES),
-                                   fmt::format("--nccl={}/nccl/libnccl.so.2", MUSTER_FAKES)});
+  const auto words = on_fake_gpus(
+      muster_bench({"all_reduce", kAnyBandwidth, "--sizes=1MiB", "--profile=generic"}));
   for (const auto* rank : {"0", "1"}) {
     job.start(words, {{"PMI_RANK", rank},
                       {"PMI_SIZE", "2"},
@@ -421,15 +400,14 @@ TEST(FakeNcclTest, ANodeWithoutGpusMeasuresHostMemory) {
   Job job;
   const auto scenario = job.write("scenario.json", R"({"gpus": 0})");
   const auto words = [](const char* profile) {
-    return muster_bench({"all_reduce", "--sizes=8", "-v", profile,
-                         fmt::format("--cuda={}/cuda/libcuda.so.1", MUSTER_FAKES)});
+    return on_fake_gpus(muster_bench({"all_reduce", "--sizes=8", "-v", profile}));
   };
   const Variables variables{{"MUSTER_FAKE_GPU", scenario}};
-  const auto cpu = job.end_of(job.start(words("--profile=generic"), variables));
+  const auto cpu = job.run(words("--profile=generic"), variables);
   EXPECT_THAT(cpu.status, AnyOf(0, 2)) << cpu.err;  // a trial, unless here is a GPU or an HCA
   EXPECT_THAT(cpu.out, HasSubstr("# Out of bounds values : 0 OK"));
   EXPECT_THAT(cpu.out, AllOf(HasSubstr("# back end tcp: no GPU ("), HasSubstr("(CUDA 100")));
-  const auto gpu = job.end_of(job.start(words("--profile=nd96asr_v4"), variables));
+  const auto gpu = job.run(words("--profile=nd96asr_v4"), variables);
   EXPECT_EQ(gpu.status, 2);
   EXPECT_THAT(gpu.err, HasSubstr("where profile nd96asr_v4 expects 8"));
 }

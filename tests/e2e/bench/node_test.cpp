@@ -17,20 +17,23 @@ namespace {
 
 using ::testing::HasSubstr;
 
+const auto kCublas = fmt::format("--cublas={}/cublas/libcublasLt.so.13", MUSTER_FAKES);
+
 class Node : public ::testing::Test {
  protected:
   Words words(const Words& more) {
-    Words words{MUSTER_BENCH_PROGRAM,
-                "node",
-                "--profile=nd96isr_h100_v5",
-                "--size=1 MiB",
-                "--format=json",
-                fmt::format("--cuda={}/cuda/libcuda.so.1", MUSTER_FAKES),
-                fmt::format("--cublas={}/cublas/libcublasLt.so.13", MUSTER_FAKES),
-                fmt::format("--nccl={}/nccl/libnccl.so.2", MUSTER_FAKES),
-                fmt::format("--verbs={}/verbs/libibverbs.so.1", MUSTER_FAKES)};
-    words.insert(words.end(), more.begin(), more.end());
-    return words;
+    return on_fake_gpus(
+        muster_bench({"node", "--profile=nd96isr_h100_v5", "--size=1 MiB", "--format=json", kCublas,
+                      fmt::format("--verbs={}/verbs/libibverbs.so.1", MUSTER_FAKES)}),
+        more);
+  }
+
+  // The report of a run with this status.
+  nlohmann::json report_of(const Words& more, const Variables& given, int status) {
+    const auto ended = job.run(words(more), given);
+    EXPECT_EQ(ended.status, status) << ended.out << ended.err;
+    EXPECT_TRUE(job.leaves_nothing());
+    return ended.report();
   }
 
   Variables variables(std::string_view scenario) {
@@ -41,45 +44,35 @@ class Node : public ::testing::Test {
 };
 
 TEST_F(Node, FindsTheSlowLinkAndNothingElse) {
-  const auto started = job.start(words({"--only=gpu.copy,gpu.p2p,gpu.memory"}),
-                                 variables(R"({"node": {"peer_gbs": 390, "pcie": {"3": 27}}})"));
-  const auto ended = job.end_of(started);
-  EXPECT_EQ(ended.status, 1) << ended.err;
-  const auto report = ended.report();
+  const auto report = report_of({"--only=gpu.copy,gpu.p2p,gpu.memory"},
+                                variables(R"({"node": {"peer_gbs": 390, "pcie": {"3": 27}}})"), 1);
   for (const auto& finding : report["findings"]) {
     if (finding["outcome"] != "fail") continue;
     EXPECT_EQ(finding["device"], "gpu3");
   }
   EXPECT_EQ(outcome_of(report, "bench.host_copy"), "fail");
-  EXPECT_TRUE(job.leaves_nothing());
 }
 
 TEST_F(Node, NamesTheHcaAtHalfRate) {
   auto given = variables("{}");
   given["MUSTER_FAKE_VERBS"] = job.write("hcas.json", R"({"slow": {"5": 198}})");
   given["LD_PRELOAD"] = fmt::format("{}/verbs/libibverbs.so.1", MUSTER_FAKES);  // for its clock
-  const auto ended = job.end_of(job.start(words({"--only=ib.loopback"}), given));
-  EXPECT_EQ(ended.status, 1) << ended.out << ended.err;
-  EXPECT_EQ(finding_of(ended.report(), "bench.hca_write")["device"], "mlx5_ib5");
-  EXPECT_THAT(message_of(ended.report(), "bench.hca_write"),
+  const auto report = report_of({"--only=ib.loopback"}, given, 1);
+  EXPECT_EQ(finding_of(report, "bench.hca_write")["device"], "mlx5_ib5");
+  EXPECT_THAT(message_of(report, "bench.hca_write"),
               HasSubstr("RDMA write, GPU memory 198 Gb/s; the median of 8 is 39"));
-  EXPECT_TRUE(job.leaves_nothing());
 }
 
 TEST_F(Node, RunsNcclOverItsGpusAndJudgesWhatItReaches) {
-  const auto started =
-      job.start(words({"--only=nccl.intra", "--set=bench.node_all_reduce.fail_below=460 GB/s"}),
-                variables(R"({"gpus": 2, "busbw": {"all_reduce": 300}, "inside": "nvls"})"));
-  const auto ended = job.end_of(started);
-  EXPECT_EQ(ended.status, 1) << ended.out << ended.err;
-  EXPECT_THAT(message_of(ended.report(), "bench.node_all_reduce"),
+  const auto report =
+      report_of({"--only=nccl.intra", "--set=bench.node_all_reduce.fail_below=460 GB/s"},
+                variables(R"({"gpus": 2, "busbw": {"all_reduce": 300}, "inside": "nvls"})"), 1);
+  EXPECT_THAT(message_of(report, "bench.node_all_reduce"),
               HasSubstr("all-reduce bus bandwidth 300 GB/s; fails below 460"));
-  EXPECT_TRUE(job.leaves_nothing());
 }
 
 TEST_F(Node, RunsTrainingStepsOverItsGpus) {
-  const auto ended =
-      job.end_of(job.start(words({"--only=train.step"}), variables(R"({"gpus": 2})")));
+  const auto ended = job.run(words({"--only=train.step"}), variables(R"({"gpus": 2})"));
   const auto report = ended.report();
   std::vector<std::string> measured;
   for (const auto& each : report["measurements"]) measured.push_back(each["quantity"]);
@@ -119,26 +112,19 @@ using ::testing::AllOf;
 class Train : public ::testing::Test {
  protected:
   std::size_t start(int gpus, std::string_view scenario, const Words& more = {}) {
-    Words words{MUSTER_BENCH_PROGRAM,
-                "train_step",
-                "--backend=nccl",
-                "--profile=generic",
-                "--model=3x256x512",
-                "--tokens=256",
-                "--steps=3",
-                "--format=json",
-                fmt::format("--local={}", gpus),
-                fmt::format("--cuda={}/cuda/libcuda.so.1", MUSTER_FAKES),
-                fmt::format("--cublas={}/cublas/libcublasLt.so.13", MUSTER_FAKES),
-                fmt::format("--nccl={}/nccl/libnccl.so.2", MUSTER_FAKES)};
-    words.insert(words.end(), more.begin(), more.end());
-    return job.start(
-        words, {{"MUSTER_FAKE_GPU", job.write("scenario.json", fmt::format(R"({{"gpus": {}, {}}})",
-                                                                           gpus, scenario))}});
+    const auto words =
+        on_fake_gpus(muster_bench({"train_step", "--backend=nccl", "--profile=generic",
+                                   "--model=3x256x512", "--tokens=256", "--steps=3",
+                                   "--format=json", kCublas, fmt::format("--local={}", gpus)}),
+                     more);
+    const auto file =
+        job.write("scenario.json", fmt::format(R"({{"gpus": {}, {}}})", gpus, scenario));
+    return job.start(words, {{"MUSTER_FAKE_GPU", file}});
   }
 
-  Ended run(int gpus, std::string_view scenario, const Words& more = {}) {
+  Ended run(int gpus, std::string_view scenario, int status, const Words& more = {}) {
     auto ended = job.end_of(start(gpus, scenario, more));
+    EXPECT_EQ(ended.status, status) << ended.out << ended.err;
     EXPECT_TRUE(job.leaves_nothing());
     return ended;
   }
@@ -156,12 +142,11 @@ class Train : public ::testing::Test {
 
 // All-reduces that take as long as products; the last layer's overlaps nothing.
 TEST_F(Train, AStepTakesAsLongAsItsLongerPart) {
-  const auto ended = run(2,
-                         R"("node": {"gemm": {"bf16": 600}}, "busbw": {"all_reduce": 400},
-                            "latency_us": 0)",
-                         {"--min-tokens=1000"});
-  EXPECT_EQ(ended.status, 0) << ended.out << ended.err;
-  const auto report = ended.report();
+  const auto report = run(2,
+                          R"("node": {"gemm": {"bf16": 600}}, "busbw": {"all_reduce": 400},
+                             "latency_us": 0)",
+                          0, {"--min-tokens=1000"})
+                          .report();
   EXPECT_NEAR(value_of(report, "products_tflops"), 600, 6);
   EXPECT_NEAR(value_of(report, "busbw"), 400, 8);
   const double step = 1 / value_of(report, "steps_per_second");
@@ -175,47 +160,41 @@ TEST_F(Train, AStepTakesAsLongAsItsLongerPart) {
 }
 
 TEST_F(Train, NamesTheSlowestGpu) {
-  const auto ended = run(4, R"("node": {"gemm_share": {"2": 0.7}})");
-  EXPECT_EQ(ended.status, 2) << ended.out << ended.err;  // no limit is set
-  const auto report = ended.report();
+  constexpr int kNoLimit = 2;
+  const auto report = run(4, R"("node": {"gemm_share": {"2": 0.7}})", kNoLimit).report();
   const auto& findings = report["findings"];
   const auto slow = std::ranges::find_if(
       findings, [](const auto& finding) { return finding["outcome"] == "warn"; });
-  ASSERT_NE(slow, findings.end()) << ended.out;
+  ASSERT_NE(slow, findings.end()) << report;
   EXPECT_THAT((*slow)["device"].get<std::string>(), HasSubstr("gpu2"));
   EXPECT_THAT((*slow)["message"].get<std::string>(), HasSubstr("42.9% longer"));
 }
 
 TEST_F(Train, AWrongProductAndAWrongSumFail) {
   const auto product =
-      run(2, R"("node": {"gemm_flip": {"gpu": 1, "product": 0, "index": 5, "bit": 4}})");
-  EXPECT_EQ(product.status, 1) << product.out << product.err;
+      run(2, R"("node": {"gemm_flip": {"gpu": 1, "product": 0, "index": 5, "bit": 4}})", 1);
   EXPECT_THAT(finding_of(product.report(), "bench.train_step")["device"].get<std::string>(),
               HasSubstr("gpu1"));
-  const auto sum = run(2, R"("wrong": {"rank": 1, "index": 77})");
-  EXPECT_EQ(sum.status, 1) << sum.out << sum.err;
+  const auto sum = run(2, R"("wrong": {"rank": 1, "index": 77})", 1);
   EXPECT_EQ(outcome_of(sum.report(), "bench.data"), "fail");
 }
 
 // 3 layers, 4 rounds, alone and with products: 24 all-reduces, and one more onto poisoned memory.
 TEST_F(Train, AnAllReduceThatStoredNothingIsFoundAfterGoodOnes) {
-  const auto lost = run(2, R"("lost": {"rank": 1, "operation": 24})");
-  EXPECT_EQ(lost.status, 1) << lost.out << lost.err;
+  const auto lost = run(2, R"("lost": {"rank": 1, "operation": 24})", 1);
   EXPECT_EQ(outcome_of(lost.report(), "bench.data"), "fail");
-  const auto one_later = run(2, R"("lost": {"rank": 1, "operation": 25})");
+  const auto one_later = run(2, R"("lost": {"rank": 1, "operation": 25})", 2);
   EXPECT_EQ(outcome_of(one_later.report(), "bench.data"), "pass");
 }
 
 TEST_F(Train, WithoutTheLibraryNothingIsMeasured) {
-  const auto ended = run(2, R"("inside": "nvls")", {"--cublas=/nowhere/libcublasLt.so"});
-  EXPECT_EQ(ended.status, 2) << ended.out << ended.err;
+  const auto ended = run(2, R"("inside": "nvls")", 2, {"--cublas=/nowhere/libcublasLt.so"});
   EXPECT_THAT(ended.out + ended.err, HasSubstr("/nowhere/libcublasLt.so"));
 }
 
 TEST_F(Train, AnAllReduceThatHangsEndsTheRun) {
-  const auto ended = run(2, R"("hang": {"rank": 1, "operation": 4})",
+  const auto ended = run(2, R"("hang": {"rank": 1, "operation": 4})", 1,
                          {"--operation-deadline=3s", "--join-deadline=10s"});
-  EXPECT_EQ(ended.status, 1) << ended.out << ended.err;
   EXPECT_THAT(message_of(ended.report(), "bench.completion"),
               AllOf(HasSubstr("training step"), HasSubstr("takes longer than 3 s")));
 }

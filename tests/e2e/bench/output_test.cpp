@@ -17,10 +17,9 @@ using ::testing::Not;
 using ::testing::StartsWith;
 
 Words two_ranks(const Words& more) {
-  auto words = muster_bench({"all_reduce", kAnyBandwidth, "--sizes=8,64KiB", "--iterations=5",
-                             "--profile=generic", "--backend=tcp", "--local=2"});
-  words.insert(words.end(), more.begin(), more.end());
-  return words;
+  return with(muster_bench({"all_reduce", kAnyBandwidth, "--sizes=8,64KiB", "--iterations=5",
+                            "--profile=generic", "--backend=tcp", "--local=2"}),
+              more);
 }
 
 // One launch: a table for each collective that can run here, and one report.
@@ -30,13 +29,13 @@ TEST(SeveralCollectives, AreMeasuredInOneLaunch) {
     return muster_bench({"all", "--type=f32,i32", "--op=sum,max", "--sizes=1KiB", "--iterations=3",
                          "--profile=generic", "--backend=tcp", "--local=3", form});
   };
-  const auto table = job.end_of(job.start(words("--format=text")));
+  const auto table = job.run(words("--format=text"));
   EXPECT_THAT(table.status, AnyOf(0, 2)) << table.err;  // a trial, unless here is a GPU or an HCA
   for (const auto* name : {"all_reduce", "alltoall", "scatter", "barrier"}) {
     EXPECT_THAT(table.out, HasSubstr(std::string("# muster-bench ") + name + ","));
   }
   EXPECT_THAT(table.err, HasSubstr("pingpong needs an even number of ranks"));
-  const auto report = job.end_of(job.start(words("--format=json"))).report();
+  const auto report = job.run(words("--format=json")).report();
   std::map<std::string, int> measured;
   for (const auto& each : report["measurements"]) {
     ++measured[each["conditions"]["collective"].get<std::string>()];
@@ -51,10 +50,9 @@ TEST(SeveralCollectives, AreMeasuredInOneLaunch) {
 TEST(OutputTest, WithoutALimitItIsATrialOrTheLastLineGivesTheReason) {
   Job job;
   const auto run = [&](const std::vector<std::string>& more) {
-    auto words = muster_bench({"all_reduce", "--sizes=1KiB", "--iterations=3", "--backend=tcp",
-                               "--local=2", "--profile=generic"});
-    words.insert(words.end(), more.begin(), more.end());
-    return job.end_of(job.start(words));
+    return job.run(with(muster_bench({"all_reduce", "--sizes=1KiB", "--iterations=3",
+                                      "--backend=tcp", "--local=2", "--profile=generic"}),
+                        more));
   };
   const auto json = run({"--format=json"});
   const auto report = json.report();
@@ -85,9 +83,9 @@ TEST(RackTest, IsJudgedByTheLimitOfItsNvlinkDomain) {
   for (const auto& [sim, status, limit] :
        {Case{"nodes=16", 0, "over NVLink"}, Case{"nodes=16,fault=ib_fallback", 1, "over NVLink"},
         Case{"nodes=32", 0, "over InfiniBand"}, Case{"nodes=2,domain=1", 0, "over InfiniBand"}}) {
-    const auto end = job.end_of(
-        job.start(muster_bench({"all_reduce", "--backend=sim", std::string("--sim=") + sim,
-                                "--profile=nd128isr_gb300_v6", "--sizes=16GiB"})));
+    const auto end =
+        job.run(muster_bench({"all_reduce", "--backend=sim", std::string("--sim=") + sim,
+                              "--profile=nd128isr_gb300_v6", "--sizes=16GiB"}));
     EXPECT_EQ(end.status, status) << sim << end.out << end.err;
     EXPECT_THAT(end.out, HasSubstr(limit)) << sim;
   }
@@ -97,9 +95,8 @@ TEST(RackTest, IsJudgedByTheLimitOfItsNvlinkDomain) {
 TEST(SeveralCollectives, WithoutALimitAreUnknownIfTheyWereNamed) {
   Job job;
   const auto run = [&](const std::string& collectives) {
-    return job.end_of(
-        job.start(muster_bench({collectives, "--backend=sim", "--sim=nodes=2",
-                                "--profile=nd96asr_v4", "--sizes=8GiB", "--format=json"})));
+    return job.run(muster_bench({collectives, "--backend=sim", "--sim=nodes=2",
+                                 "--profile=nd96asr_v4", "--sizes=8GiB", "--format=json"}));
   };
   const auto all = run("all");
   EXPECT_EQ(all.status, 0) << all.out << all.err;
@@ -117,8 +114,7 @@ TEST(OutputTest, EachFormatGoesToTheFile) {
         std::pair{"prometheus", "# HELP"}, std::pair{"junit", "<?xml"}}) {
     Job job;
     const auto file = job.folder() / "report";
-    const auto end =
-        job.end_of(job.start(two_ranks({"--format", name, "--output", file.string()})));
+    const auto end = job.run(two_ranks({"--format", name, "--output", file.string()}));
     EXPECT_EQ(end.status, 0) << end.err;
     EXPECT_EQ(end.out, "");
     EXPECT_EQ(end.err, "");
@@ -132,7 +128,7 @@ TEST(OutputTest, AFileThatCannotBeWrittenIsUndecidedWithItsCause) {
   const auto split = muster_bench({"all_reduce", "--sizes=8", "--backend=sim", "--sim=nodes=2",
                                    "--split=node", "--profile=generic", "--output", file});
   for (const auto& words : {two_ranks({"--format=json", "--output", file}), split}) {
-    const auto end = job.end_of(job.start(words));
+    const auto end = job.run(words);
     EXPECT_EQ(end.status, 2);
     EXPECT_EQ(end.out, "") << "nothing is measured";
     EXPECT_THAT(end.err, HasSubstr(file));
@@ -142,28 +138,24 @@ TEST(OutputTest, AFileThatCannotBeWrittenIsUndecidedWithItsCause) {
 
 TEST(OutputTest, AFullDeviceIsUndecidedWithItsCause) {
   Job job;
-  const auto end = job.end_of(job.start(two_ranks({"--format=json", "--output=/dev/full"})));
+  const auto end = job.run(two_ranks({"--format=json", "--output=/dev/full"}));
   EXPECT_EQ(end.status, 2);
   EXPECT_THAT(end.err, HasSubstr("No space left on device"));
 }
 
 TEST(OutputTest, EachIterationIsInTheJsonReportIfRequested) {
   Job job;
-  const auto plain = job.end_of(job.start(two_ranks({"--format=json"}))).report();
-  const auto each =
-      job.end_of(job.start(two_ranks({"--format=json", "--each-iteration"}))).report();
-  ASSERT_TRUE(plain.is_object());
-  ASSERT_TRUE(each.is_object());
+  const auto plain = job.run(two_ranks({"--format=json"})).report();
+  const auto each = job.run(two_ranks({"--format=json", "--each-iteration"})).report();
   EXPECT_FALSE(plain["measurements"][0].contains("iterations_us"));
   EXPECT_EQ(each["measurements"][0]["iterations_us"].size(), 5U);
 }
 
 TEST(OutputTest, CpuTimeIsInTheTableAndTheJsonReportIfRequested) {
   Job job;
-  const auto table = job.end_of(job.start(two_ranks({"--cpu-time"}))).out;
+  const auto table = job.run(two_ranks({"--cpu-time"})).out;
   EXPECT_THAT(table, HasSubstr("  cputime   algbw   busbw"));
-  const auto report = job.end_of(job.start(two_ranks({"--cpu-time", "--format=json"}))).report();
-  ASSERT_TRUE(report.is_object());
+  const auto report = job.run(two_ranks({"--cpu-time", "--format=json"})).report();
   const auto& measurements = report["measurements"];
   ASSERT_EQ(measurements.size(), 8U);  // two sizes and two placements
   EXPECT_EQ(measurements[3]["quantity"], "cpu_time");
@@ -172,7 +164,7 @@ TEST(OutputTest, CpuTimeIsInTheTableAndTheJsonReportIfRequested) {
 
 TEST(OutputTest, VerbosePrintsTheRecognisedHardware) {
   Job job;
-  const auto end = job.end_of(job.start(two_ranks({"-v"})));
+  const auto end = job.run(two_ranks({"-v"}));
   EXPECT_THAT(end.out, HasSubstr("# --local: this process becomes ranks 0 to 1 of 2\n"));
   EXPECT_THAT(end.out, HasSubstr("# pass     bench.data"));
 }
@@ -198,9 +190,9 @@ TEST(OutputTest, RemarksOnAMissingSecret) {
 
 TEST(OutputTest, PrintsNoSecret) {
   Job job;
-  const auto end = job.end_of(job.start(
-      two_ranks({"-v", "--format=json", "--each-iteration"}),
-      {{"MUSTER_JOB_SECRET", "hush-hush-hush"}, {"AZURE_CLIENT_SECRET", "very-much-hush"}}));
+  const auto end =
+      job.run(two_ranks({"-v", "--format=json", "--each-iteration"}),
+              {{"MUSTER_JOB_SECRET", "hush-hush-hush"}, {"AZURE_CLIENT_SECRET", "very-much-hush"}});
   EXPECT_EQ(end.status, 0);
   EXPECT_THAT(end.out + end.err, Not(HasSubstr("hush")));
 }
@@ -208,9 +200,7 @@ TEST(OutputTest, PrintsNoSecret) {
 TEST(OutputCycles, EachHasItsRows) {
   const auto count = [](const Words& more) {
     Job job;
-    auto words = two_ranks(more);
-    words.push_back("--format=json");
-    const auto end = job.end_of(job.start(words));
+    const auto end = job.run(with(two_ranks(more), {"--format=json"}));
     EXPECT_EQ(end.status, 0) << end.err;
     return end.report()["measurements"].size();
   };
