@@ -75,12 +75,8 @@ TEST(HealthyGpuNodeTest, V100OfBranch470) {
                   "gpu.p2p", "gpu.recovery_action"}));
 }
 
-class MissingNvmlTest : public ::testing::Test {
+class MissingNvmlTest : public DiskTest {
  protected:
-  void SetUp() override {
-    if (!disk_has_room()) GTEST_SKIP() << "the disk with the simulated node is nearly full";
-  }
-
   // `library` is a path below the node; empty: none is named.
   [[nodiscard]] static Report report_of(std::string_view name, const std::string& library) {
     const auto node = node_named(name);
@@ -180,12 +176,8 @@ void let_counters_move(nodes::NodeDescription& node) {
   }
 }
 
-class BusyGpus : public ::testing::TestWithParam<std::string_view> {
+class BusyGpus : public DiskTest, public ::testing::WithParamInterface<std::string_view> {
  protected:
-  void SetUp() override {
-    if (!disk_has_room()) GTEST_SKIP() << "the disk with the simulated node is nearly full";
-  }
-
   // As the profile's context judges it.
   [[nodiscard]] static std::vector<std::string> concerns_in(const Examination& seen,
                                                             const std::string& context) {
@@ -210,7 +202,7 @@ TEST_P(BusyGpus, AreSoundBesideAJob) {
           9000 * kMib);
   const auto seen = look_at(node);
   for (const std::string context : {"manual", "periodic"}) {
-    EXPECT_THAT(concerns_in(seen, context), ::testing::IsEmpty()) << context;
+    EXPECT_THAT(concerns_in(seen, context), IsEmpty()) << context;
   }
 }
 
@@ -220,7 +212,7 @@ TEST_P(BusyGpus, AreSoundBetweenJobs) {
   run_daemons(node);
   const auto seen = look_at(node);
   for (const std::string context : {"prolog", "epilog", "boot", "manual", "periodic"}) {
-    EXPECT_THAT(concerns_in(seen, context), ::testing::IsEmpty()) << context;
+    EXPECT_THAT(concerns_in(seen, context), IsEmpty()) << context;
   }
 }
 

@@ -197,8 +197,9 @@ std::vector<std::string> names_of(const std::vector<Call>& calls) {
   return names;
 }
 
-TEST(HangTest, EveryHangingCallIsNamedAndAffectsOnlyItsGpu) {
-  if (!disk_has_room()) GTEST_SKIP() << "the disk with the simulated node is nearly full";
+using HangTest = DiskTest;
+
+TEST_F(HangTest, EveryHangingCallIsNamedAndAffectsOnlyItsGpu) {
   // Calls that are made only to older drivers.
   const auto idle = judge_runs(HangingNode(nodes::nd96isr_h100_v5()), all_calls());
   const auto never = judge_runs(HangingNode(nodes::nd40rs_v2()), idle);

@@ -3,6 +3,8 @@
 // process.
 #pragma once
 
+#include <gtest/gtest.h>
+
 #include <chrono>
 #include <filesystem>
 #include <functional>
@@ -76,6 +78,9 @@ void remember(const std::filesystem::path& state, const Snapshot& snapshot);
 // The same with the messages, for people.
 [[nodiscard]] std::string explain(const Report& report);
 
+// Expects that distances from limits agree with the findings, and few series.
+void expect_sound_metrics(const Examination& seen);
+
 [[nodiscard]] nodes::NodeDescription node_named(std::string_view name);
 
 // The output of a shell command.
@@ -84,5 +89,13 @@ void remember(const std::filesystem::path& state, const Snapshot& snapshot);
 // Whether the file system with the simulated nodes has room. statfs reports it for everything below
 // a root, so host.disk cannot be tested on a machine with a full disk.
 [[nodiscard]] bool disk_has_room();
+
+// Tests that are skipped on such a machine.
+class DiskTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    if (!disk_has_room()) GTEST_SKIP() << "the disk with the simulated node is nearly full";
+  }
+};
 
 }  // namespace muster::e2e

@@ -1,13 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Every simulated node has few series, and its metrics agree with its findings.
-#include "tests/e2e/metrics.hpp"
-
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <array>
 #include <cstdint>
 #include <map>
 #include <set>
@@ -18,6 +15,7 @@
 #include "checks/readings.hpp"
 #include "lib/base/text.hpp"
 #include "lib/report/format.hpp"
+#include "tests/e2e/harness.hpp"
 #include "tests/nodes/faults.hpp"
 #include "tests/nodes/render.hpp"
 
@@ -63,19 +61,16 @@ std::size_t series_in(const std::string& metrics) {
       std::ranges::count_if(lines, [](std::string_view line) { return !line.starts_with('#'); }));
 }
 
-}  // namespace
-
-SeriesCounts count_series(const Examination& seen) {
-  const auto report = with_readings(seen);
-  return {.own = series_in(to_prometheus(report)),
-          .all = series_in(to_prometheus(report, {.all_values = true}))};
+void expect_few_series(const Report& report) {
+  EXPECT_LE(series_in(to_prometheus(report)), kMostOwn);
+  EXPECT_LE(series_in(to_prometheus(report, {.all_values = true})), kMostAll);
 }
 
+}  // namespace
+
 void expect_sound_metrics(const Examination& seen) {
-  const auto [own, all] = count_series(seen);
-  EXPECT_LE(own, kMostOwn);
-  EXPECT_LE(all, kMostAll);
   const auto report = with_readings(seen);
+  expect_few_series(report);
   const auto headroom = headroom_of(report);
   for (const auto& [at, ratio] : headroom) {
     if (ratio >= 0) continue;
@@ -83,18 +78,11 @@ void expect_sound_metrics(const Examination& seen) {
         << at.first << " " << at.second << " has a headroom of " << ratio;
   }
   // Every number of these checks that has a limit is a margin.
-  constexpr std::array kNumeric{"host.memory_available",
-                                "host.load",
-                                "host.disk",
-                                "host.container_storage",
-                                "gpu.ecc_corrected",
-                                "gpu.temperature",
-                                "gpu.pcie_replay",
-                                "gpu.nvlink_errors",
-                                "ib.errors",
-                                "ib.ber"};
+  const auto numeric = split_words(
+      "host.memory_available host.load host.disk host.container_storage gpu.ecc_corrected "
+      "gpu.temperature gpu.pcie_replay gpu.nvlink_errors ib.errors ib.ber");
   for (const auto& finding : report.findings) {
-    const bool is_numeric = std::ranges::count(kNumeric, finding.check) > 0;
+    const bool is_numeric = std::ranges::count(numeric, finding.check) > 0;
     if (!is_concern(finding.outcome) || !is_numeric || !is_nonzero_number(finding.limit)) continue;
     const auto found = headroom.find({finding.check, finding.device});
     ASSERT_NE(found, headroom.end()) << finding.check << " " << finding.device;
@@ -128,12 +116,8 @@ TEST_P(SickestNode, HasFewSeries) {
       ++faults;
     }
   });
-  const auto [own, all] = count_series(seen);
-  fmt::print("{}: {} faults, {} findings: {} series, with --values all {}\n", GetParam(), faults,
-             concerns(seen.report).size(), own, all);
   EXPECT_GT(concerns(seen.report).size(), faults / 4) << explain(seen.report);
-  EXPECT_LE(own, kMostOwn);
-  EXPECT_LE(all, kMostAll);
+  expect_few_series(with_readings(seen));
 }
 
 INSTANTIATE_TEST_SUITE_P(Written, SickestNode,

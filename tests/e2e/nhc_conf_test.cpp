@@ -36,19 +36,23 @@ constexpr std::string_view kConfiguration =
     " * || check_nccl_allreduce 460.0 1 16G $AZ_NHC_ROOT/topofiles/ndv5-topo.xml\n"
     " * || check_ib_link_flapping\n";
 
+Report report_of(const std::string& command) {
+  const auto output = output_of(command);
+  const auto report = parse_report(output);
+  EXPECT_TRUE(report) << output;
+  return report ? *report : Report{};
+}
+
 Report checked(const nodes::Tree& tree, std::string_view more = {}) {
   Stage stage;
   stage.show(tree);
   TempDir dir;
   dir.write("nhc.conf", fmt::format("{}{}", kConfiguration, more));
-  const auto output = output_of(
+  return report_of(
       fmt::format("MUSTER_DATA_DIR={}/configs {} check --root {} --nvml {} --nhc-conf {}/nhc.conf "
                   "--format json -v",
                   MUSTER_SOURCE_DIR, MUSTER_PROGRAM, stage.root().string(), stage.nvml().string(),
                   dir.path().string()));
-  const auto report = parse_report(output);
-  EXPECT_TRUE(report) << output;
-  return report ? *report : Report{};
 }
 
 TEST(NhcConfTest, AHealthyNodeIsHealthyByItsLines) {
@@ -82,16 +86,13 @@ Report measured(std::string_view scenario, std::string_view configuration,
   dir.write("nhc.conf", configuration);
   dir.write("scenario.json", scenario);
   dir.write("hcas.json", hcas);
-  const auto output = output_of(fmt::format(
+  return report_of(fmt::format(
       "LD_LIBRARY_PATH={0}/cuda:{0}/nccl:{0}/verbs LD_PRELOAD=libibverbs.so.1 "
       "MUSTER_FAKE_GPU={1}/scenario.json "
       "MUSTER_FAKE_VERBS={1}/hcas.json "
       "MUSTER_DATA_DIR={2}/configs {3} check --nvml {4} --state {1} --profile generic "
       "--nhc-conf {1}/nhc.conf --active --deadline 60s --format json -v",
       MUSTER_FAKES, dir.path().string(), MUSTER_SOURCE_DIR, MUSTER_PROGRAM, stage.nvml().string()));
-  const auto report = parse_report(output);
-  EXPECT_TRUE(report) << output;
-  return report ? *report : Report{};
 }
 
 TEST(NhcConfBenchmarkTest, MusterBenchAnswersForItsLine) {

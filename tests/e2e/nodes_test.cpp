@@ -12,14 +12,12 @@
 #include <map>
 #include <ostream>
 #include <set>
-#include <sstream>
 #include <variant>
 
 #include "checks/catalogue.hpp"
 #include "checks/run.hpp"
 #include "lib/base/text.hpp"
 #include "tests/e2e/harness.hpp"
-#include "tests/e2e/metrics.hpp"
 #include "tests/nodes/faults.hpp"
 #include "tests/nodes/render.hpp"
 
@@ -33,21 +31,45 @@ using ::testing::IsEmpty;
 // MUSTER_REWRITE_GOLDEN set they write the file instead.
 class GoldenFile {
  public:
-  explicit GoldenFile(std::string_view name);
+  explicit GoldenFile(std::string_view name)
+      : file_(std::filesystem::path(MUSTER_SOURCE_DIR) / "tests/nodes/golden" / name) {
+    std::ifstream file(file_);
+    std::string* entry = nullptr;
+    for (std::string line; std::getline(file, line);) {
+      if (line.starts_with(kHeading)) {
+        entry = &entries_[line.substr(kHeading.size())];
+      } else if (entry != nullptr) {
+        entry->append(line).append("\n");
+      }
+    }
+  }
 
   // Expects the entry `name` to be `text`, or stores it.
-  void expect(const std::string& name, const std::string& text);
+  void expect(const std::string& name, const std::string& text) {
+    if (std::getenv("MUSTER_REWRITE_GOLDEN") == nullptr) {
+      EXPECT_EQ(text, entries_[name])
+          << file_ << ": " << name << " differs; MUSTER_REWRITE_GOLDEN=1 writes it anew";
+      return;
+    }
+    entries_[name] = text;
+    std::ofstream file(file_);
+    for (const auto& [heading, entry] : entries_) file << kHeading << heading << '\n' << entry;
+  }
+
   // Expects that every entry of the file is in `names`.
-  void expect_only(const std::vector<std::string>& names) const;
+  void expect_only(const std::set<std::string_view>& names) const {
+    for (const auto& [name, text] : entries_) {
+      EXPECT_TRUE(names.contains(name))
+          << file_ << " has the entry " << name << ", which no test compares";
+    }
+  }
 
  private:
-  void write() const;
+  static constexpr std::string_view kHeading = "== ";
 
   std::filesystem::path file_;
   std::map<std::string, std::string> entries_;
 };
-
-constexpr std::string_view kHeading = "== ";
 
 std::string text_of(const Value& value) {
   return std::visit(
@@ -59,46 +81,6 @@ std::string text_of(const Value& value) {
         }
       },
       value);
-}
-
-bool rewriting() { return std::getenv("MUSTER_REWRITE_GOLDEN") != nullptr; }
-
-GoldenFile::GoldenFile(std::string_view name)
-    : file_(std::filesystem::path(MUSTER_SOURCE_DIR) / "tests/nodes/golden" / name) {
-  std::ifstream file(file_);
-  std::string* entry = nullptr;
-  for (std::string line; std::getline(file, line);) {
-    if (line.starts_with(kHeading)) {
-      entry = &entries_[line.substr(kHeading.size())];
-    } else if (entry != nullptr) {
-      entry->append(line).append("\n");
-    }
-  }
-}
-
-void GoldenFile::expect(const std::string& name, const std::string& text) {
-  auto& entry = entries_[name];
-  if (entry == text) return;
-  if (!rewriting()) {
-    EXPECT_EQ(text, entry) << file_ << ": " << name
-                           << " differs; MUSTER_REWRITE_GOLDEN=1 writes it anew";
-    return;
-  }
-  entry = text;
-  write();
-}
-
-void GoldenFile::expect_only(const std::vector<std::string>& names) const {
-  for (const auto& [name, text] : entries_) {
-    EXPECT_TRUE(std::ranges::find(names, name) != names.end())
-        << file_ << " has the entry " << name << ", which no test compares";
-  }
-}
-
-void GoldenFile::write() const {
-  std::ostringstream text;
-  for (const auto& [name, entry] : entries_) text << kHeading << name << '\n' << entry;
-  std::ofstream(file_) << text.str();
 }
 
 // "fail ib.rate mlx5_ib5: 200 Gb/s, expected 400 Gb/s [observed 200, limit 400 Gb/s] -> reseat". Of
@@ -150,10 +132,9 @@ void expect_same_from_snapshot(const Examination& direct) {
   EXPECT_EQ(again, direct.report);
 }
 
-class HealthyNode : public ::testing::TestWithParam<std::string_view> {};
+class HealthyNode : public DiskTest, public ::testing::WithParamInterface<std::string_view> {};
 
 TEST_P(HealthyNode, HasNoFindingAndNothingUnknown) {
-  if (!disk_has_room()) GTEST_SKIP() << "the disk with the simulated node is nearly full";
   const auto seen = examine_node(stage_of(GetParam()), node_named(GetParam()));
   EXPECT_THAT(concerns(seen.report), IsEmpty()) << explain(seen.report);
   EXPECT_EQ(seen.report.verdict, Verdict::healthy);
@@ -170,7 +151,6 @@ TEST_P(HealthyNode, IsRecognisedByItsHardware) {
 }
 
 TEST_P(HealthyNode, StaysHealthyInItsNextRun) {
-  if (!disk_has_room()) GTEST_SKIP() << "the disk with the simulated node is nearly full";
   const auto seen = examine_twice(stage_of(GetParam()), busy(node_named(GetParam())));
   EXPECT_THAT(concerns(seen.report), IsEmpty()) << explain(seen.report);
   EXPECT_EQ(seen.report.verdict, Verdict::healthy);
@@ -211,10 +191,9 @@ static void PrintTo(const Fault& fault, std::ostream* out) { *out << fault.name;
 namespace muster::e2e {
 namespace {
 
-class SingleFault : public ::testing::TestWithParam<nodes::Fault> {};
+class SingleFault : public DiskTest, public ::testing::WithParamInterface<nodes::Fault> {};
 
 TEST_P(SingleFault, IsTheOnlyFinding) {
-  if (!disk_has_room()) GTEST_SKIP() << "the disk with the simulated node is nearly full";
   const auto& fault = GetParam();
   const auto node = node_named(fault.node);
   const auto seen = examine_fault(stage_of(fault.node), node, fault, node.profile);
@@ -235,8 +214,8 @@ INSTANTIATE_TEST_SUITE_P(Written, SingleFault, ::testing::ValuesIn(nodes::all_fa
                          [](const auto& one) { return std::string(one.param.name); });
 
 TEST(FaultTableTest, GoldenFileHasAnEntryForEachFaultOnly) {
-  std::vector<std::string> names;
-  for (const auto& fault : nodes::all_faults()) names.emplace_back(fault.name);
+  std::set<std::string_view> names;
+  for (const auto& fault : nodes::all_faults()) names.insert(fault.name);
   GoldenFile("faults.txt").expect_only(names);
 }
 

@@ -29,6 +29,15 @@ std::string& hanging_child() {
   return name;
 }
 
+// Waiting for the probe would take forever, so any earlier end is due to the deadline.
+Examination examine_in_time(const Stage& stage, const Request& request) {
+  constexpr auto kFarBeyondTheDeadline = 30s;
+  const auto begin = std::chrono::steady_clock::now();
+  auto seen = examine(stage.root(), request);
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, kFarBeyondTheDeadline);
+  return seen;
+}
+
 class StuckProbeTest : public ::testing::Test {
  protected:
   static void hang(std::string_view probe) { hanging_child() = fmt::format("muster:{}", probe); }
@@ -45,11 +54,7 @@ TEST_P(StuckProbe, IsNamedAndEndsWithTheDeadline) {
   stage.show(render(node));
   hang(probe);
 
-  // Waiting for the probe would take forever, so any earlier end is due to the deadline.
-  constexpr auto kFarBeyondTheDeadline = 30s;
-  const auto begin = std::chrono::steady_clock::now();
-  const auto seen = examine(stage.root(), {.profile = node.profile, .deadline = 2s});
-  EXPECT_LT(std::chrono::steady_clock::now() - begin, kFarBeyondTheDeadline);
+  const auto seen = examine_in_time(stage, {.profile = node.profile, .deadline = 2s});
   const auto found = std::ranges::find(seen.report.probes, probe, &ProbeResult::name);
   ASSERT_NE(found, seen.report.probes.end());
   EXPECT_EQ(found->status, "timeout");
@@ -72,12 +77,7 @@ TEST_F(StuckProbeTest, EndsWithTheDeadlineThatTheSiteSets) {
             "  contexts: {manual: {deadline: 2 s}}\n");
   stage.show(std::move(tree));
   hang("topology");
-
-  // Waiting for the probe would take forever, so any earlier end is due to the deadline.
-  constexpr auto kFarBeyondTheDeadline = 30s;
-  const auto begin = std::chrono::steady_clock::now();
-  const auto seen = examine(stage.root(), {});
-  EXPECT_LT(std::chrono::steady_clock::now() - begin, kFarBeyondTheDeadline);
+  const auto seen = examine_in_time(stage, {});
   EXPECT_EQ(seen.snapshot.topology.status, Status::timeout) << explain(seen.report);
   EXPECT_EQ(seen.snapshot.kernel_log.status, Status::ok);
 }

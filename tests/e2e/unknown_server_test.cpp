@@ -56,7 +56,7 @@ bool is_found(const Report& report, const nodes::Fault& fault) {
   });
 }
 
-class UnknownServer : public ::testing::Test {
+class UnknownServer : public DiskTest {
  protected:
   UnknownServer() {
     stage_.show(render(unknown_server()));
@@ -71,7 +71,6 @@ class UnknownServer : public ::testing::Test {
 };
 
 TEST_F(UnknownServer, IsHealthyUnderGenericAndUnderItsOwnProfile) {
-  if (!disk_has_room()) GTEST_SKIP() << "the disk with the simulated node is nearly full";
   for (const auto& profile : {std::string("generic"), profile_}) {
     const auto seen = examine(stage_.root(), {.profile = profile, .nvml = stage_.nvml()});
     EXPECT_THAT(concerns(seen.report), IsEmpty()) << explain(seen.report);
@@ -88,7 +87,6 @@ TEST_F(UnknownServer, IsRecognisedByItsOwnProfile) {
 }
 
 TEST_F(UnknownServer, ShowsEachFault) {
-  if (!disk_has_room()) GTEST_SKIP() << "the disk with the simulated node is nearly full";
   std::size_t shown = 0;
   for (const auto& fault : nodes::all_faults()) {
     if (!nodes::make_faulty(unknown_server(), {&fault})) continue;
