@@ -13,35 +13,20 @@
 #include "bench/sockets/sockets.hpp"
 
 namespace muster::bench {
-namespace {
-
-Result<void> prepare(JoinOptions& options) {
-  if (options.world < 1 || options.rank < 0 || options.rank >= options.world) {
-    return make_error(fmt::format("invalid rank {} of {}: ranks are counted from 0", options.rank,
-                                  options.world));
-  }
-  if (options.world == 1 || options.listener.is_open()) return {};
-  if (options.addresses.empty()) {
-    return make_error(fmt::format(
-        "the address of rank 0 of {} is unknown: give --rendezvous HOST:PORT", options.world));
-  }
-  if (options.rank != 0) return {};
-  auto listener = listen_on(options.addresses.front());
-  if (!listener) {
-    return make_error(fmt::format("{}; name another address with --rendezvous HOST:PORT",
-                                  listener.error().message));
-  }
-  options.listener = *std::move(listener);
-  return {};
-}
-
-}  // namespace
 
 Result<std::unique_ptr<Group>> Group::join(JoinOptions options) {
-  TRY(prepare(options));
   constexpr std::size_t kOwnDescriptors = 256;
-  const auto others = static_cast<std::size_t>(options.world - 1);
-  if (options.rank == 0 && others > 0) TRY(allow_descriptors("rank 0", others + kOwnDescriptors));
+  if (options.rank == 0 && options.world > 1) {
+    if (!options.listener.is_open()) {
+      auto listener = listen_on(options.addresses.front());
+      if (!listener) {
+        return make_error(fmt::format("{}; name another address with --rendezvous HOST:PORT",
+                                      listener.error().message));
+      }
+      options.listener = *std::move(listener);
+    }
+    TRY(allow_descriptors("rank 0", static_cast<std::size_t>(options.world) - 1 + kOwnDescriptors));
+  }
   Descriptor wake(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   if (!wake.is_open()) return os_error("create", "eventfd", errno);
   auto group = std::make_unique<TcpGroup>(std::move(options), std::move(wake));

@@ -200,13 +200,6 @@ TEST(GroupTest, SkipsAnUnreachableAddress) {
   expect_calm(ranks);
 }
 
-TEST(GroupTest, RejectsInvalidSizes) {
-  EXPECT_FALSE(Group::join({.rank = 2, .world = 2}));
-  EXPECT_FALSE(Group::join({.rank = -1, .world = 2}));
-  EXPECT_FALSE(Group::join({.rank = 0, .world = 0}));
-  EXPECT_THAT(Group::join({.rank = 1, .world = 2}).error().message, HasSubstr("--rendezvous"));
-}
-
 TEST(GroupTest, ReportsAPortInUse) {
   const auto listener = listen_here();
   const auto group = Group::join({.rank = 0, .world = 2, .addresses = listener.addresses});
