@@ -271,9 +271,6 @@ INSTANTIATE_TEST_SUITE_P(
         Bad{"all_reduce --sizes 8,x",
             "--sizes: expected a number with a unit (B, KiB, MiB, GiB, TiB), got \"x\""},
         Bad{"all_reduce --factor 1", "--factor: expects a whole number from 2 on, got \"1\""},
-        Bad{"all_reduce --type f33",
-            "--type: expects f32|f64|f16|bf16|f8e4m3|f8e5m2|i8|i32|i64|u8|u32|u64, or nccl-tests' "
-            "float, double, half, bfloat16 or int32, got \"f33\"; did you mean f32?"},
         Bad{"all_reduce --type flaot",
             "--type: expects f32|f64|f16|bf16|f8e4m3|f8e5m2|i8|i32|i64|u8|u32|u64, or nccl-tests' "
             "float, double, half, bfloat16 or int32, got \"flaot\"; did you mean float?"},
@@ -323,7 +320,6 @@ INSTANTIATE_TEST_SUITE_P(
         Bad{"all_reduce --sim nodes=2", "--sim requires --backend sim"},
         Bad{"all_reduce --graph --backend tcp", "--graph requires --backend nccl"},
         Bad{"all_reduce_perf -b 8 -g x", "-g x (of nccl-tests): expects a whole number from 1 on"},
-        Bad{"all_reduce_perf -N 0", "--cycles: expects a whole number from 1 on, got \"0\""},
         Bad{"all_reduce_perf -R 2", "-R 2 (of nccl-tests): unsupported"},
         Bad{"all_reduce --registered --backend mpi", "--registered requires --backend nccl"},
         Bad{"all_reduce --diagnose --backend tcp", "--diagnose requires --backend nccl"},
@@ -336,9 +332,6 @@ INSTANTIATE_TEST_SUITE_P(
         Bad{"all_reduce_perf -e 8X",
             "--max: \"8X\" has the unknown unit \"X\"; write one of B, KiB, MiB, GiB, TiB"},
         Bad{"all_reduce_perf -b", "-b needs a value"},
-        Bad{"all_reduce --type int7",
-            "--type: expects f32|f64|f16|bf16|f8e4m3|f8e5m2|i8|i32|i64|u8|u32|u64, or nccl-tests' "
-            "float, double, half, bfloat16 or int32, got \"int7\"; did you mean int?"},
         Bad{"all_reduce --type f32,f23",
             "--type: expects f32|f64|f16|bf16|f8e4m3|f8e5m2|i8|i32|i64|u8|u32|u64, or nccl-tests' "
             "float, double, half, bfloat16 or int32, got \"f23\"; did you mean f32?"},

@@ -139,13 +139,11 @@ TEST(EmergencyDeathTest, EndsWhileTheMainThreadHangs) {
       ExitedWithCode(kExitUnhealthy), "rank ended");
 }
 
+// Rank 1 reports if rank 0 does not.
 TEST(PhaseDeadlineDeathTest, EndsAPhaseThatTakesTooLong) {
   EXPECT_EXIT(start_mpi_too_long(0), ExitedWithCode(kExitUndecided),
               "report: start of MPI: it takes longer than 0.02 s; another rank may not have "
               "reached it");
-}
-
-TEST(PhaseDeadlineDeathTest, Rank1ReportsIfRank0DoesNot) {
   EXPECT_EXIT(start_mpi_too_long(1), ExitedWithCode(kExitUndecided),
               "report: start of MPI: it takes longer than 0.02 s; rank 0, which is silent,");
 }
