@@ -64,13 +64,6 @@ struct BandwidthLimit {
 [[nodiscard]] bool is_unlimited(const std::vector<Row>& rows, const Profile& profile,
                                 const RunFacts& facts, const OwnLimit& own_limit);
 
-// The standard deviation between runs of healthy nodes, as a share of their bandwidth; as published
-// for pairs of ND A100 nodes.
-inline constexpr double kRunToRun = 0.006;
-// Returns how far the median of `runs` runs may be from the true value, as a share of it, with 99%
-// confidence.
-[[nodiscard]] double margin_of(std::size_t runs);
-
 // Whether `value` is below the limit or within 2% of it, or its confidence interval contains the
 // limit. Bus bandwidths in bytes per second.
 [[nodiscard]] bool needs_repeat(double value, const std::optional<Interval>& confidence,

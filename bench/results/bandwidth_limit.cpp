@@ -88,9 +88,7 @@ class LimitSearch {
     if (facts_.ranks < 2) {
       return because(kMinBusbw, Outcome::unknown, "one rank has no bus bandwidth");
     }
-    std::uint64_t largest = 0;
-    for (const auto& row : rows_) largest = std::max(largest, row.operation.bytes);
-    const auto bytes = own_limit.at.value_or(largest);
+    const auto bytes = own_limit.at.value_or(largest_of(rows_));
     if (rows_.empty() || !was_run(rows_, bytes)) {
       return because(kMinBusbw, Outcome::unknown,
                      fmt::format("{}, which --min-busbw is for, was not run: run with --max {}",

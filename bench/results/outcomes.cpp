@@ -4,7 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
+#include <array>
 #include <set>
 #include <utility>
 
@@ -65,8 +65,8 @@ std::string text_of(const WrongResult& result, const std::vector<Member>& member
 
 std::string device_of(const std::vector<Member>& members, int rank) {
   const auto* member = member_of(members, rank);
-  return member == nullptr ? fmt::format("rank {}", rank)
-                           : fmt::format("{}/{}", member->host, gpu_of(*member));
+  if (member == nullptr) return fmt::format("rank {}", rank);
+  return fmt::format("{}/{}", member->host, gpu_of(*member));
 }
 
 Finding wrong_finding(const WrongResult& first, std::string device, std::string message) {
@@ -128,21 +128,14 @@ struct TroubleText {
   Remedy remedy = Remedy::none;
 };
 
-TroubleText text_of(Trouble::Kind kind) {
-  switch (kind) {
-    case Trouble::Kind::absent:
-      return {"did not reach", "did not reach", Remedy::fix_config};
-    case Trouble::Kind::lost:  // most are killed, for lack of memory or with their job
-      return {"was lost in", "were lost in", Remedy::restart_app};
-    case Trouble::Kind::late:
-      return {"did not finish", "did not finish", Remedy::report_to_provider};
-    case Trouble::Kind::given_up:
-      return {"gave up in", "gave up in", Remedy::fix_config};
-    case Trouble::Kind::stopped:
-      break;
-  }
-  return {};  // the signal is the whole message
-}
+// By kind. Most lost ranks are killed, for lack of memory or with their job. Of a stopped run, the
+// signal is the whole message.
+constexpr std::array<TroubleText, 5> kTroubleTexts{
+    {{"did not reach", "did not reach", Remedy::fix_config},
+     {"was lost in", "were lost in", Remedy::restart_app},
+     {"did not finish", "did not finish", Remedy::report_to_provider},
+     {"gave up in", "gave up in", Remedy::fix_config},
+     {}}};
 
 std::string names_of(const std::vector<int>& ranks, const std::vector<Member>& members) {
   if (ranks.empty()) return "the job";
@@ -187,15 +180,14 @@ std::vector<std::string> not_used(const std::vector<TransportFacts::Missing>& mi
 
 // "only 52/56 GPU-to-GPU peer accesses passed verification".
 bool counts_too_few(std::string_view line) {
+  constexpr std::string_view kDigits = "0123456789";
   const auto slash = line.find('/');
   if (slash == std::string_view::npos) return false;
-  const auto begin = line.substr(0, slash).find_last_not_of("0123456789") + 1;
-  unsigned right = 0;
-  unsigned all = 0;
-  const auto* const end = line.data() + line.size();
-  const bool two = std::from_chars(line.data() + begin, end, right).ec == std::errc() &&
-                   std::from_chars(line.data() + slash + 1, end, all).ec == std::errc();
-  return two && right < all;
+  const auto left = line.substr(0, slash);
+  const auto right = line.substr(slash + 1);
+  const auto passed = parse_unsigned(left.substr(left.find_last_not_of(kDigits) + 1));
+  const auto all = parse_unsigned(right.substr(0, right.find_first_not_of(kDigits)));
+  return passed && all && *passed < *all;
 }
 
 bool is_bandwidth(const Finding& finding) {
@@ -252,7 +244,7 @@ Outcome outcome_of(const Trouble& trouble) {
 }
 
 Finding judge_completion(const Trouble& trouble, const std::vector<Member>& members) {
-  const auto [one, many, remedy] = text_of(trouble.kind);
+  const auto& [one, many, remedy] = kTroubleTexts.at(static_cast<std::size_t>(trouble.kind));
   auto message = fmt::format("{} {} {}", names_of(trouble.ranks, members),
                              trouble.ranks.size() > 1 ? many : one, trouble.phase.name);
   if (trouble.kind == Trouble::Kind::stopped) {

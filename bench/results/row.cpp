@@ -30,14 +30,14 @@ Result<void> check_samples(int ranks, const std::vector<Samples>& samples) {
       return make_error(fmt::format("rank {} sent its times twice, or is not a rank", rank));
     }
     seen[static_cast<std::size_t>(rank)] = true;
-    if (seconds.empty() || seconds.size() != samples.front().seconds.size()) {
+    const auto& first = samples.front();
+    if (seconds.empty() || seconds.size() != first.seconds.size()) {
       return make_error(fmt::format("rank {} sent {} times, rank {} sent {}", rank, seconds.size(),
-                                    samples.front().rank, samples.front().seconds.size()));
+                                    first.rank, first.seconds.size()));
     }
-    if (cpu_seconds.size() != samples.front().cpu_seconds.size()) {
+    if (cpu_seconds.size() != first.cpu_seconds.size()) {
       return make_error(fmt::format("rank {} sent {} CPU times, rank {} sent {}", rank,
-                                    cpu_seconds.size(), samples.front().rank,
-                                    samples.front().cpu_seconds.size()));
+                                    cpu_seconds.size(), first.rank, first.cpu_seconds.size()));
     }
     for (const double each : seconds) {
       if (is_time(each, ranks)) continue;
@@ -73,6 +73,8 @@ Bandwidth bandwidth_of(std::uint64_t bytes, double seconds, double factor) {
   return {.algorithm = algorithm, .bus = algorithm * factor};
 }
 
+double microseconds(double seconds) { return seconds * kMicrosecondsPerSecond; }
+
 Measurement measurement_of(const Row& row, const Timing& timing, bool in_place,
                            const RunFacts& run) {
   const auto& [count, median, p5, p95, min, mean, confidence] = timing.statistics;
@@ -80,7 +82,7 @@ Measurement measurement_of(const Row& row, const Timing& timing, bool in_place,
   const bool moves = moves_data(operation.collective);
   Measurement measurement{
       .quantity = moves ? "busbw" : "latency",
-      .value = moves ? timing.judged.bus / kGiga : median * kMicrosecondsPerSecond,
+      .value = moves ? timing.judged.bus / kGiga : microseconds(median),
       .unit = moves ? "GB/s" : "us",
       .conditions = {.collective = std::string(to_string(operation.collective)),
                      .type = std::string(to_string(operation.type)),
@@ -94,29 +96,26 @@ Measurement measurement_of(const Row& row, const Timing& timing, bool in_place,
                      .library = run.library,
                      .algorithm = run.algorithm,
                      .iterations = static_cast<std::int64_t>(count)},
-      .statistics =
-          MeasurementStatistics{.median_us = median * kMicrosecondsPerSecond,
-                                .p5_us = p5 * kMicrosecondsPerSecond,
-                                .p95_us = p95 * kMicrosecondsPerSecond,
-                                .min_us = min * kMicrosecondsPerSecond,
-                                .mean_us = timing.mean_of_ranks * kMicrosecondsPerSecond}};
+      .statistics = MeasurementStatistics{.median_us = microseconds(median),
+                                          .p5_us = microseconds(p5),
+                                          .p95_us = microseconds(p95),
+                                          .min_us = microseconds(min),
+                                          .mean_us = microseconds(timing.mean_of_ranks)}};
   if (confidence) {
-    measurement.statistics->median_low_us = confidence->low * kMicrosecondsPerSecond;
-    measurement.statistics->median_high_us = confidence->high * kMicrosecondsPerSecond;
+    measurement.statistics->median_low_us = microseconds(confidence->low);
+    measurement.statistics->median_high_us = microseconds(confidence->high);
   }
   if (timing.checked) {
     measurement.wrong_elements = static_cast<std::int64_t>(wrong_elements(timing));
   }
-  for (const double each : timing.seconds) {
-    measurement.iterations_us.push_back(each * kMicrosecondsPerSecond);
-  }
+  for (const double each : timing.seconds) measurement.iterations_us.push_back(microseconds(each));
   return measurement;
 }
 
 Measurement cpu_time_of(const Row& row, const Timing& timing, bool in_place, const RunFacts& run) {
   auto measurement = measurement_of(row, timing, in_place, run);
   measurement.quantity = "cpu_time";
-  measurement.value = *timing.cpu * kMicrosecondsPerSecond;
+  measurement.value = microseconds(*timing.cpu);
   measurement.unit = "us";
   measurement.statistics.reset();
   measurement.wrong_elements.reset();
@@ -135,9 +134,8 @@ std::string fields(std::string_view time, std::string_view algorithm, std::strin
 }
 
 std::string time_of(const Timing& timing, bool cpu_time) {
-  if (!cpu_time) return table_number(timing.mean_of_ranks * kMicrosecondsPerSecond, kTimeWidth);
-  return timing.cpu ? table_number(*timing.cpu * kMicrosecondsPerSecond, kTimeWidth)
-                    : std::string(kNone);
+  const auto seconds = cpu_time ? timing.cpu : timing.mean_of_ranks;
+  return seconds ? table_number(microseconds(*seconds), kTimeWidth) : std::string(kNone);
 }
 
 std::string placement(const std::optional<Timing>& timing, bool cpu_time) {
@@ -197,6 +195,12 @@ Row row_of(Operation operation, int ranks) {
 
 std::optional<Timing>& placement_of(Row& row, const Operation& operation) {
   return operation.in_place ? row.in_place : row.out_of_place;
+}
+
+std::uint64_t largest_of(const std::vector<Row>& rows) {
+  std::uint64_t largest = 0;
+  for (const auto& row : rows) largest = std::max(largest, row.operation.bytes);
+  return largest;
 }
 
 std::uint64_t wrong_elements(const Timing& timing) {

@@ -22,8 +22,6 @@ namespace muster::bench {
 struct Bandwidth {
   double algorithm = 0;
   double bus = 0;
-
-  bool operator==(const Bandwidth&) const = default;
 };
 
 // One placement. The median over iterations of the slowest rank is judged. The table shows the mean
@@ -63,6 +61,9 @@ void for_each_placement(const Row& row, Use use) {
 [[nodiscard]] std::optional<Timing>& placement_of(Row& row, const Operation& operation);
 
 [[nodiscard]] std::uint64_t wrong_elements(const Timing& timing);
+
+// The largest size of these rows; 0 without any.
+[[nodiscard]] std::uint64_t largest_of(const std::vector<Row>& rows);
 
 // The facts that all rows of a run share.
 struct RunFacts {
