@@ -19,10 +19,7 @@ SimCluster cluster_of(std::string_view words) {
 }
 
 Operation operation_of(Collective collective, std::uint64_t bytes = 8 * kGibibyte) {
-  Operation operation;
-  operation.collective = collective;
-  operation.bytes = bytes;
-  return operation;
+  return {.collective = collective, .bytes = bytes};
 }
 
 double seconds_of(const SimCluster& cluster, const Operation& operation) {

@@ -16,10 +16,12 @@ namespace muster::bench {
 namespace {
 
 using ::testing::ElementsAre;
+using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
 using ::testing::SizeIs;
+using ::testing::StartsWith;
 
 std::vector<Member> members() {
   std::vector<Member> all;
@@ -47,10 +49,8 @@ std::vector<Row> two_sizes() {
 
 TEST(DataTest, CorrectElementsPass) {
   EXPECT_THAT(judge_data(two_sizes(), members()),
-              ElementsAre(Finding{.check = "bench.data",
-                                  .device = "job",
-                                  .outcome = Outcome::pass,
-                                  .message = "every element is right in 4 results of 4"}));
+              ElementsAre(make_finding("bench.data", "job", Outcome::pass,
+                                       "every element is right in 4 results of 4")));
 }
 
 TEST(DataTest, UncheckedResultsAreNotCounted) {
@@ -87,7 +87,7 @@ TEST(DataTest, NamesTheAddressOfAGpu) {
   all[13].pci_address = "0006:00:00.0";
   const auto finding = judge_data(rows, all)[0];
   EXPECT_EQ(finding.device, "gpu-0008/gpu0 0006:00:00.0");
-  EXPECT_THAT(finding.message, testing::StartsWith("rank 13 (gpu0 0006:00:00.0 on gpu-0008): "));
+  EXPECT_THAT(finding.message, StartsWith("rank 13 (gpu0 0006:00:00.0 on gpu-0008): "));
 }
 
 TEST(DataTest, ARankHasOneFinding) {
@@ -97,9 +97,7 @@ TEST(DataTest, ARankHasOneFinding) {
   rows[1].out_of_place->wrong[0].elements = 2;
   const auto findings = judge_data(rows, members());
   ASSERT_THAT(findings, SizeIs(2));
-  EXPECT_EQ(findings[0].message,
-            "rank 3 (gpu3 on gpu-0007): element 9 is 7, expected 8, after all_reduce of 1 KiB out "
-            "of place; 1 element is wrong there; wrong in 2 results");
+  EXPECT_THAT(findings[0].message, EndsWith("; 1 element is wrong there; wrong in 2 results"));
   EXPECT_EQ(findings[1].device, "gpu-0007/gpu5");
 }
 
@@ -109,9 +107,8 @@ TEST(DataTest, AWrongSumOnAllRanksHasOneFinding) {
   const auto findings = judge_data(rows, members());
   ASSERT_THAT(findings, SizeIs(1));
   EXPECT_EQ(findings[0].device, "job");
-  EXPECT_EQ(findings[0].message,
-            "rank 0 (gpu0 on gpu-0007): element 0 is 7, expected 8, after all_reduce of 1 KiB in "
-            "place; 1 element is wrong there; 15 other ranks have wrong elements too");
+  EXPECT_THAT(findings[0].message, StartsWith("rank 0 (gpu0 on gpu-0007): element 0 is 7"));
+  EXPECT_THAT(findings[0].message, EndsWith("; 15 other ranks have wrong elements too"));
 }
 
 TEST(DataTest, NamesTheRangeOfATolerance) {
@@ -119,71 +116,63 @@ TEST(DataTest, NamesTheRangeOfATolerance) {
   rows[0].in_place->wrong = {wrong_at(0, 0)};
   rows[0].in_place->wrong[0].high = std::bit_cast<std::uint32_t>(8.5F);
   EXPECT_THAT(judge_data(rows, {})[0].message,
-              testing::StartsWith("rank 0: element 0 is 7, expected 8 to 8.5, after"));
+              StartsWith("rank 0: element 0 is 7, expected 8 to 8.5, after"));
 }
 
 TEST(CompletionTest, NamesTheMissingAndThePresentRanks) {
   struct Case {
     Trouble stop;
-    Finding expected;
+    std::string device;
+    Outcome outcome;
+    Remedy remedy;
+    std::string message;
   };
 
-  const auto finding = [](std::string device, Outcome outcome, std::string message, Remedy remedy) {
-    return Finding{.check = "bench.completion",
-                   .device = std::move(device),
-                   .outcome = outcome,
-                   .message = std::move(message),
-                   .remedy = remedy};
-  };
   const std::vector<Case> cases{
       {{Trouble::Kind::absent, "the rendezvous", "", {5}, {0, 1, 2, 3, 4, 6}},
-       finding("gpu-0007", Outcome::unknown,
-               "the ranks could not meet: rank 5 (gpu5 on gpu-0007) did not reach the rendezvous; "
-               "ranks 0-4,6 were there",
-               Remedy::fix_config)},
+       "gpu-0007",
+       Outcome::unknown,
+       Remedy::fix_config,
+       "the ranks could not meet: rank 5 (gpu5 on gpu-0007) did not reach the rendezvous; "
+       "ranks 0-4,6 were there"},
       {{Trouble::Kind::absent,
         "rendezvous",
         "ranks 1-2 did not reach the rendezvous within 60 s; 1 of 3 came",
         {1, 2},
         {0}},
-       finding("gpu-0007", Outcome::unknown,
-               "the ranks could not meet: ranks 1-2 did not reach the rendezvous within 60 s; 1 of "
-               "3 came; rank 0 (gpu0 on gpu-0007) was there",
-               Remedy::fix_config)},
+       "gpu-0007",
+       Outcome::unknown,
+       Remedy::fix_config,
+       "the ranks could not meet: ranks 1-2 did not reach the rendezvous within 60 s; 1 of 3 "
+       "came; rank 0 (gpu0 on gpu-0007) was there"},
       {{Trouble::Kind::lost, "all_reduce of 8 MiB", "its connection is closed", {9, 8}, {}},
-       finding("gpu-0008", Outcome::fail,
-               "ranks 8-9 were lost in all_reduce of 8 MiB: its connection is closed",
-               Remedy::restart_app)},
+       "gpu-0008",
+       Outcome::fail,
+       Remedy::restart_app,
+       "ranks 8-9 were lost in all_reduce of 8 MiB: its connection is closed"},
       {{Trouble::Kind::late, "all_reduce of 8 MiB", "", {1, 9}, {0}},
-       finding("job", Outcome::fail,
-               "ranks 1,9 did not finish all_reduce of 8 MiB; rank 0 (gpu0 on gpu-0007) was there",
-               Remedy::report_to_provider)},
-      {{Trouble::Kind::given_up,
-        {"start NCCL", Part::starting},
-        "NCCL: unhandled system error",
-        {0},
-        {}},
-       finding("gpu-0007", Outcome::unknown,
-               "rank 0 (gpu0 on gpu-0007) gave up in start NCCL: NCCL: unhandled system error",
-               Remedy::fix_config)},
-      {{Trouble::Kind::given_up,
-        "start of nccl",
-        "gpu5: cuDevicePrimaryCtxRetain: uncorrectable ECC error encountered "
-        "(CUDA 214, CUDA_ERROR_ECC_UNCORRECTABLE)",
-        {5},
-        {},
-        false,
-        true},
-       finding(
-           "gpu-0007", Outcome::fail,
-           "rank 5 (gpu5 on gpu-0007) gave up in start of nccl: gpu5: cuDevicePrimaryCtxRetain: "
-           "uncorrectable ECC error encountered (CUDA 214, CUDA_ERROR_ECC_UNCORRECTABLE)",
-           Remedy::report_to_provider)},
+       "job",
+       Outcome::fail,
+       Remedy::report_to_provider,
+       "ranks 1,9 did not finish all_reduce of 8 MiB; rank 0 (gpu0 on gpu-0007) was there"},
+      {{Trouble::Kind::given_up, {"start NCCL", Part::starting}, "NCCL: system error", {0}, {}},
+       "gpu-0007",
+       Outcome::unknown,
+       Remedy::fix_config,
+       "rank 0 (gpu0 on gpu-0007) gave up in start NCCL: NCCL: system error"},
+      {{Trouble::Kind::given_up, "start of nccl", "gpu5: ECC error", {5}, {}, false, true},
+       "gpu-0007",
+       Outcome::fail,
+       Remedy::report_to_provider,
+       "rank 5 (gpu5 on gpu-0007) gave up in start of nccl: gpu5: ECC error"},
       {{Trouble::Kind::stopped, "all_reduce of 8 MiB", "ended by SIGTERM", {}, {}},
-       finding("job", Outcome::unknown, "ended by SIGTERM during all_reduce of 8 MiB",
-               Remedy::none)}};
-  for (const auto& [stop, expected] : cases) {
-    EXPECT_EQ(judge_completion(stop, members()), expected);
+       "job",
+       Outcome::unknown,
+       Remedy::none,
+       "ended by SIGTERM during all_reduce of 8 MiB"}};
+  for (const auto& [stop, device, outcome, remedy, message] : cases) {
+    EXPECT_EQ(judge_completion(stop, members()),
+              make_finding("bench.completion", device, outcome, message, remedy));
   }
 }
 
@@ -283,8 +272,8 @@ TEST(TransportTest, IsJudgedByWhatIsRequired) {
   }
 }
 
-Finding of(std::string check, Outcome outcome) {
-  return {.check = std::move(check), .device = "job", .outcome = outcome, .message = "m"};
+Finding of(std::string_view check, Outcome outcome) {
+  return make_finding(check, "job", outcome, "m");
 }
 
 Report concluded(std::vector<Finding> findings) {

@@ -4,7 +4,6 @@
 
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <utility>
 #include <vector>
 
@@ -14,11 +13,7 @@ namespace muster::bench {
 
 inline constexpr std::uint64_t kGibibyte = std::uint64_t{1} << 30U;
 
-inline Operation all_reduce_of(std::uint64_t bytes) {
-  Operation operation;
-  operation.bytes = bytes;
-  return operation;
-}
+inline Operation all_reduce_of(std::uint64_t bytes) { return {.bytes = bytes}; }
 
 // The seconds for this bus bandwidth.
 inline double seconds_for(const Operation& operation, int ranks, double bus_gbps) {
@@ -28,14 +23,10 @@ inline double seconds_for(const Operation& operation, int ranks, double bus_gbps
 
 inline Timing timing_at(const Operation& operation, int ranks,
                         const std::vector<double>& bus_gbps) {
+  std::vector<double> seconds;
+  for (const double each : bus_gbps) seconds.push_back(seconds_for(operation, ranks, each));
   std::vector<Samples> samples;
-  samples.reserve(static_cast<std::size_t>(ranks));
-  for (int rank = 0; rank < ranks; ++rank) {
-    std::vector<double> seconds(bus_gbps.size());
-    std::ranges::transform(bus_gbps, seconds.begin(),
-                           [&](double each) { return seconds_for(operation, ranks, each); });
-    samples.push_back({.rank = rank, .seconds = std::move(seconds)});
-  }
+  for (int rank = 0; rank < ranks; ++rank) samples.push_back({.rank = rank, .seconds = seconds});
   auto timing = timing_of(operation, ranks, samples);
   EXPECT_TRUE(timing.has_value());
   timing->checked = true;
