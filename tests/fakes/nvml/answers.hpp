@@ -86,6 +86,21 @@ int give(const Fact<T>& fact, Raw* out) {
   return code_of(fact);
 }
 
+// Writes what `convert` makes of the fact's value.
+template <class T, class Raw, class Convert>
+int give(const Fact<T>& fact, Raw* out, Convert convert) {
+  if (out == nullptr) return kInvalidArgument;
+  if (fact) *out = convert(*fact);
+  return code_of(fact);
+}
+
+// Whether a versioned struct is the expected one: kOk, or an error.
+template <class Raw>
+int check_version(const Raw* out, unsigned version) {
+  if (out == nullptr) return kInvalidArgument;
+  return out->version == nvml::version_word<Raw>(version) ? nvml::kOk : nvml::kVersionMismatch;
+}
+
 int give_text(const Fact<std::string>& fact, char* out, unsigned size);
 
 nvml::PciInfo pci_of(std::string_view address);

@@ -117,7 +117,7 @@ Fact<std::uint64_t> field_of(const Gpu& gpu, const FieldValue& field) {
 }  // namespace
 
 FAKE_API int nvmlDeviceGetNvLinkState(Device device, unsigned number, int* out) {
-  return on("nvmlDeviceGetNvLinkState", device, [&](const Gpu& gpu) -> int {
+  return on(__func__, device, [&](const Gpu& gpu) -> int {
     const auto* link = link_of(gpu, number);
     if (link == nullptr) return gpu.nvlinks ? kInvalidArgument : code_of(gpu.nvlinks);
     return give(link->state, out);
@@ -126,7 +126,7 @@ FAKE_API int nvmlDeviceGetNvLinkState(Device device, unsigned number, int* out) 
 
 FAKE_API int nvmlDeviceGetNvLinkErrorCounter(Device device, unsigned number, int counter,
                                              Counter* out) {
-  return on("nvmlDeviceGetNvLinkErrorCounter", device, [&](const Gpu& gpu) -> int {
+  return on(__func__, device, [&](const Gpu& gpu) -> int {
     const auto* link = link_of(gpu, number);
     if (link == nullptr) return kInvalidArgument;
     if (counter == kReplayCounter) return give(link->replays, out);
@@ -138,23 +138,21 @@ FAKE_API int nvmlDeviceGetNvLinkErrorCounter(Device device, unsigned number, int
 }
 
 FAKE_API int nvmlDeviceGetNvLinkRemoteDeviceType(Device device, unsigned number, int* out) {
-  return on("nvmlDeviceGetNvLinkRemoteDeviceType", device, [&](const Gpu& gpu) -> int {
+  return on(__func__, device, [&](const Gpu& gpu) -> int {
     const auto* link = link_of(gpu, number);
     return link == nullptr ? kInvalidArgument : give(link->remote_type, out);
   });
 }
 
 FAKE_API int nvmlDeviceGetNvLinkRemotePciInfo_v2(Device device, unsigned number, PciInfo* out) {
-  return on("nvmlDeviceGetNvLinkRemotePciInfo_v2", device, [&](const Gpu& gpu) -> int {
+  return on(__func__, device, [&](const Gpu& gpu) -> int {
     const auto* link = link_of(gpu, number);
-    if (link == nullptr || out == nullptr) return kInvalidArgument;
-    if (link->remote_address) *out = pci_of(*link->remote_address);
-    return code_of(link->remote_address);
+    return link == nullptr ? kInvalidArgument : give(link->remote_address, out, pci_of);
   });
 }
 
 FAKE_API int nvmlDeviceGetP2PStatus(Device device, Device other, int capability, int* out) {
-  return on("nvmlDeviceGetP2PStatus", device, [&](const Gpu& gpu) -> int {
+  return on(__func__, device, [&](const Gpu& gpu) -> int {
     const Script scenario = script();
     if (!scenario) return kUninitialised;
     const auto peer = index_of(*scenario, other);
@@ -168,7 +166,7 @@ FAKE_API int nvmlDeviceGetP2PStatus(Device device, Device other, int capability,
 }
 
 FAKE_API int nvmlDeviceGetFieldValues(Device device, int count, FieldValue* fields) {
-  return on("nvmlDeviceGetFieldValues", device, [&](const Gpu& gpu) -> int {
+  return on(__func__, device, [&](const Gpu& gpu) -> int {
     if (fields == nullptr || count <= 0) return kInvalidArgument;
     std::for_each(fields, fields + count,
                   [&](FieldValue& field) { set(field, field_of(gpu, field)); });
@@ -178,7 +176,7 @@ FAKE_API int nvmlDeviceGetFieldValues(Device device, int count, FieldValue* fiel
 
 #if MUSTER_FAKE_BRANCH >= 535
 FAKE_API int nvmlDeviceGetGpuFabricInfoV(Device device, FabricV3* out) {
-  return on("nvmlDeviceGetGpuFabricInfoV", device, [&](const Gpu& gpu) -> int {
+  return on(__func__, device, [&](const Gpu& gpu) -> int {
     if (out == nullptr) return kInvalidArgument;
 #if MUSTER_FAKE_BRANCH >= 570
     const bool third = out->version == version_word<FabricV3>(3);
