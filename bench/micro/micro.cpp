@@ -14,7 +14,7 @@
 
 #include "checks/run.hpp"
 #include "lib/node/snapshot.hpp"
-#include "lib/probes/parse/kernel_log.hpp"
+#include "lib/probes/kernel_log.hpp"
 #include "lib/profile/load.hpp"
 #include "lib/report/format.hpp"
 

@@ -7,7 +7,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <cerrno>
 
 #include "lib/base/text.hpp"
@@ -19,8 +18,7 @@ namespace {
 constexpr std::size_t kLongestText = 400;
 
 bool all_hex(std::string_view text) {
-  return std::all_of(text.begin(), text.end(),
-                     [](unsigned char c) { return std::isxdigit(c) != 0; });
+  return text.find_first_not_of("0123456789abcdefABCDEF") == std::string_view::npos;
 }
 
 }  // namespace
@@ -74,14 +72,11 @@ Result<struct stat> read_status(const Root& root, std::string_view path, int fla
 
 std::string status_field(const Root& root, std::string_view name) {
   const auto text = root.read("/proc/self/status").value_or("");
-  for (const auto line : split_lines(text)) {
-    if (line.starts_with(name)) return std::string(trim(line.substr(name.size())));
-  }
-  return {};
+  return std::string(field_of(text, name).value_or(""));
 }
 
 std::uint64_t effective_capabilities(const Root& root) {
-  return parse_hex(status_field(root, "CapEff:")).value_or(0);
+  return parse_hex(status_field(root, "CapEff")).value_or(0);
 }
 
 bool has_ipc_lock(const Root& root) {
@@ -103,9 +98,7 @@ Result<std::string> read_head(const Root& root, std::string_view path, std::size
   std::size_t filled = 0;
   while (filled < max_bytes) {
     const ssize_t got = read_some(file.get(), head.data() + filled, max_bytes - filled);
-    if (got < 0) {
-      return os_error("read", path, errno);
-    }
+    if (got < 0) return os_error("read", path, errno);
     if (got == 0) break;
     filled += static_cast<std::size_t>(got);
   }

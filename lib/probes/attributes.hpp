@@ -74,7 +74,7 @@ template <class Parse>
 [[nodiscard]] Result<struct stat> read_status(const Root& root, std::string_view path,
                                               int flags = 0);
 
-// A field of /proc/self/status, such as "Seccomp:"; empty if it is not known.
+// A field of /proc/self/status, such as "Seccomp"; empty if it is not known.
 [[nodiscard]] std::string status_field(const Root& root, std::string_view name);
 
 // A bit for each capability that this process has.

@@ -38,40 +38,6 @@ std::string full_address(std::string_view busid) {
   return address;
 }
 
-// Visits every element in document order.
-class TopologyWalker final : public pugi::xml_tree_walker {
- public:
-  bool for_each(pugi::xml_node& node) override {
-    const std::string_view name = node.name();
-    if (name == "pci") add_device(node);
-    if (name == "cpu") add_cpu(node);
-    return missing_.empty();
-  }
-
-  [[nodiscard]] Result<NcclTopology> topology() {
-    if (!missing_.empty()) return make_error(missing_);
-    return std::move(topology_);
-  }
-
- private:
-  void add_device(const pugi::xml_node& pci) {
-    const auto busid = pci.attribute("busid");
-    if (!busid) missing_ = "a <pci> element has no busid";
-    const auto address = full_address(busid.value());
-    if (!is_bridge(pci, address)) topology_.pci_addresses.push_back(address);
-  }
-
-  void add_cpu(const pugi::xml_node& cpu) {
-    const auto node = cpu.attribute("numaid");
-    if (!node) missing_ = "a <cpu> element has no numaid";
-    topology_.cpu_affinities.push_back(printable(
-        fmt::format("{}={}", node.value(), cpu.attribute("affinity").value()), kLongestNcclValue));
-  }
-
-  NcclTopology topology_;
-  std::string missing_;
-};
-
 constexpr std::size_t kMaxTopology = 1024UL * 1024;
 constexpr std::size_t kLongestValue = 4096;
 constexpr std::array<std::string_view, 8> kJobVariables{
@@ -255,9 +221,21 @@ Result<NcclTopology> parse_nccl_topology(std::string_view xml) {
     return make_error(
         fmt::format("the root element is <{}>, expected <system>", printable(root.name(), 64)));
   }
-  TopologyWalker walker;
-  document.traverse(walker);
-  return walker.topology();
+  NcclTopology topology;
+  for (const auto& found : document.select_nodes("//pci")) {
+    const auto busid = found.node().attribute("busid");
+    if (!busid) return make_error("a <pci> element has no busid");
+    auto address = full_address(busid.value());
+    if (!is_bridge(found.node(), address)) topology.pci_addresses.push_back(std::move(address));
+  }
+  for (const auto& found : document.select_nodes("//cpu")) {
+    const auto node = found.node().attribute("numaid");
+    if (!node) return make_error("a <cpu> element has no numaid");
+    topology.cpu_affinities.push_back(
+        printable(fmt::format("{}={}", node.value(), found.node().attribute("affinity").value()),
+                  kLongestNcclValue));
+  }
+  return topology;
 }
 
 Section<Environment> probe_environment(const Root& root, const Wanted& wanted,

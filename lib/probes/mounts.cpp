@@ -36,39 +36,31 @@ std::string ask_all_of(std::span<const std::string> points, const AskSpace& ask)
 }
 
 // One answer for each point; empty if `bytes` are invalid.
-std::vector<SpaceAnswer> decode_answers(std::string_view bytes, std::size_t points) {
-  std::vector<SpaceAnswer> answers;
+std::vector<Mount> decode_answers(std::string_view bytes, std::size_t points) {
   auto read = parse_section<Mounts>(bytes);
-  if (!read || read->facts.mounts.size() != points) return answers;
-  for (auto& mount : read->facts.mounts) {
-    answers.push_back({.unasked = mount.unasked, .space = std::move(mount.space)});
-  }
-  return answers;
+  if (!read || read->facts.mounts.size() != points) return {};
+  return std::move(read->facts.mounts);
 }
 
-SpaceAnswer single_answer(const ChildAnswer& answer) {
+Mount unasked(std::string_view why) {
+  return {.unasked = true, .space = make_error(fmt::format("statfs: {}", why))};
+}
+
+Mount single_answer(const ChildAnswer& answer) {
   if (answer.end == ChildAnswer::End::timeout) {
     return {.hung = true, .space = make_error(fmt::format("statfs: {}", answer.reason))};
   }
-  if (answer.end == ChildAnswer::End::died) {
-    return {.unasked = true, .space = make_error(fmt::format("statfs: {}", answer.reason))};
-  }
-  auto answers = decode_answers(answer.bytes, 1);
-  if (!answers.empty()) return answers.front();
-  return {.unasked = true, .space = make_error("statfs: no valid answer from the child")};
+  if (answer.end == ChildAnswer::End::died) return unasked(answer.reason);
+  const auto answers = decode_answers(answer.bytes, 1);
+  return answers.empty() ? unasked("no valid answer from the child") : answers.front();
 }
 
 // Usually everything answers, and one child is enough. Returns nothing otherwise.
-std::vector<SpaceAnswer> ask_in_one_child(const std::vector<std::string>& points,
-                                          std::chrono::milliseconds deadline, const AskSpace& ask) {
+std::vector<Mount> ask_in_one_child(const std::vector<std::string>& points,
+                                    std::chrono::milliseconds deadline, const AskSpace& ask) {
   const auto answer = ask_child("all", deadline, [&] { return ask_all_of(points, ask); });
-  return answer ? decode_answers(*answer, points.size()) : std::vector<SpaceAnswer>();
+  return answer ? decode_answers(*answer, points.size()) : std::vector<Mount>();
 }
-
-struct Asking {
-  const AskSpace& ask;
-  const AnnounceSpace& announce;
-};
 
 // Sleeps for a quarter of the deadline in all, and is late only if children do not get a CPU.
 constexpr std::string_view kControl = "control";
@@ -88,13 +80,11 @@ bool is_in_time(const ChildAnswer& control, std::chrono::milliseconds deadline) 
 
 // Starts a child for each point, so that every point has the whole deadline.
 void ask_one_by_one(std::span<const std::string> points, std::chrono::milliseconds deadline,
-                    const Asking& asking, std::span<SpaceAnswer> result) {
+                    const AskSpace& ask, std::span<Mount> result) {
   Children children;
   for (std::size_t i = 0; i < points.size(); ++i) {
-    children.start(fmt::format("{}", i), deadline, [&, i] {
-      if (asking.announce) asking.announce(points[i]);
-      return ask_all_of(points.subspan(i, 1), asking.ask);
-    });
+    children.start(fmt::format("{}", i), deadline,
+                   [&, i] { return ask_all_of(points.subspan(i, 1), ask); });
   }
   start_control(children, deadline);
   bool has_cpu = false;
@@ -105,8 +95,7 @@ void ask_one_by_one(std::span<const std::string> points, std::chrono::millisecon
     if (index && *index < result.size()) result[*index] = single_answer(answer);
   }
   for (auto& each : result) {
-    if (has_cpu || !each.hung) continue;
-    each = {.unasked = true, .space = make_error("statfs: a child without work was late as well")};
+    if (!has_cpu && each.hung) each = unasked("a child without work was late as well");
   }
 }
 
@@ -230,10 +219,11 @@ void ask_all(const Root& root, std::chrono::milliseconds deadline, Mounts& mount
     points.push_back(mount.point);
   }
   const auto ask = [&](const std::string& point) { return read_space(root, point); };
-  const auto announce = [&](const std::string& point) {
+  const auto announce_and_ask = [&](const std::string& point) {
     announce_work(work_on(root, read_devices(root), point));
+    return ask(point);
   };
-  auto answers = ask_spaces(points, deadline, ask, announce);
+  auto answers = ask_spaces(points, deadline, ask, announce_and_ask);
   for (std::size_t i = 0; i < answers.size(); ++i) {
     asked[i]->hung = answers[i].hung;
     asked[i]->unasked = answers[i].unasked;
@@ -283,22 +273,22 @@ Space space_of(const struct statfs& status) {
           .inodes_free = status.f_ffree};
 }
 
-std::vector<SpaceAnswer> ask_spaces(const std::vector<std::string>& points,
-                                    std::chrono::milliseconds deadline, const AskSpace& ask,
-                                    const AnnounceSpace& announce) {
+std::vector<Mount> ask_spaces(const std::vector<std::string>& points,
+                              std::chrono::milliseconds deadline, const AskSpace& ask,
+                              const AskSpace& announce_and_ask) {
   if (points.empty()) return {};
   auto result = ask_in_one_child(points, deadline, ask);
   if (!result.empty()) return result;
 
-  const SpaceAnswer not_asked{
-      .unasked = true, .space = make_error("not asked: too many other mounts did not answer")};
-  result.assign(points.size(), not_asked);
+  result.assign(
+      points.size(),
+      {.unasked = true, .space = make_error("not asked: too many other mounts did not answer")});
   const std::span<const std::string> all(points);
-  const std::span<SpaceAnswer> answers(result);
+  const std::span<Mount> answers(result);
   std::size_t from = 0;
   for (int batch = 0; batch < kMaxBatches && from < all.size(); ++batch) {
     const auto count = std::min(kAtOnce, all.size() - from);
-    ask_one_by_one(all.subspan(from, count), deadline, {ask, announce},
+    ask_one_by_one(all.subspan(from, count), deadline, announce_and_ask,
                    answers.subspan(from, count));
     from += count;
   }

@@ -97,23 +97,14 @@ struct NvmlOptions {
 
 [[nodiscard]] Space space_of(const struct statfs& status);
 
-struct SpaceAnswer {
-  bool hung = false;
-  bool unasked = false;
-  Fact<Space> space;
-
-  bool operator==(const SpaceAnswer&) const = default;
-};
-
 using AskSpace = std::function<Result<Space>(const std::string& point)>;
-using AnnounceSpace = std::function<void(const std::string& point)>;
 
-// Returns one answer for each point, in order. `ask` runs in child processes; in a child for a
-// single point `announce` runs first. Takes two deadlines for up to 64 points, and one more for
-// each further 64, at most five: points that were not reached by then are unreadable.
-[[nodiscard]] std::vector<SpaceAnswer> ask_spaces(const std::vector<std::string>& points,
-                                                  std::chrono::milliseconds deadline,
-                                                  const AskSpace& ask,
-                                                  const AnnounceSpace& announce = {});
+// Returns a mount for each point, in order, with its space and whether it hangs or was not asked.
+// `ask` runs in a child for all points; if that fails, `announce_and_ask` runs in a child for each
+// point. Takes two deadlines for up to 64 points, and one more for each further 64, at most five:
+// points that were not reached by then are unreadable.
+[[nodiscard]] std::vector<Mount> ask_spaces(const std::vector<std::string>& points,
+                                            std::chrono::milliseconds deadline, const AskSpace& ask,
+                                            const AskSpace& announce_and_ask);
 
 }  // namespace muster

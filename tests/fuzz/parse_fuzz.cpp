@@ -1,10 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// Arbitrary bytes as each file that probes parse: accepted values are in range and printable.
+// Arbitrary bytes as each file that probes parse, and as text from a node: accepted values are in
+// range and printable.
 #include <algorithm>
 #include <cctype>
 #include <cmath>
+#include <span>
+#include <string>
+#include <vector>
 
+#include "lib/base/quantity.hpp"
 #include "lib/probes/attributes.hpp"
+#include "lib/probes/kernel_log.hpp"
 #include "lib/probes/parse/parse.hpp"
 #include "tests/fuzz/fuzz.hpp"
 
@@ -24,7 +30,7 @@ void try_procfs(std::string_view text) {
     require(mount->point.starts_with('/') && mount->point.size() <= text.size());
     static_cast<void>(holds_data(mount->type));
   }
-  if (const auto model = cpuinfo_field(text, "model name")) require(model->size() <= text.size());
+  if (const auto model = field_of(text, "model name")) require(model->size() <= text.size());
 }
 
 bool is_plain(std::string_view text) {
@@ -73,13 +79,71 @@ void try_nccl(std::string_view text) {
   }
 }
 
+// Kept records of the kernel log are printable, bounded and accounted for.
+void try_kernel_log(std::string_view text) {
+  KmsgCollector collector;
+  for (const auto line : split_lines(text)) {
+    if (line.starts_with('!')) collector.overwritten();
+    collector.add(line);
+  }
+  const KernelLog log = collector.finish();
+  require(log.unparsable <= log.seen && log.records.size() <= log.seen);
+  std::uint64_t kept = 0;
+  for (const auto& record : log.records) {
+    kept += record.repeats;
+    require(record.level <= 7 && record.last_us >= record.time_us);
+    require(record.text.size() <= KmsgCollector::kMaxText);
+    require(printable(record.text, KmsgCollector::kMaxText) == record.text);
+  }
+  require(kept <= log.seen);
+}
+
+// Every list of capabilities ends.
+void try_pci_config(std::span<const std::uint8_t> bytes, PciKind kind) {
+  const auto read = [bytes](std::size_t offset, std::span<std::uint8_t> into) {
+    if (offset > bytes.size() || into.size() > bytes.size() - offset) return false;
+    std::copy_n(bytes.begin() + static_cast<std::ptrdiff_t>(offset), into.size(), into.begin());
+    return true;
+  };
+  PciDevice config{.kind = kind};
+  parse_pci_config(read, config);
+  for (const auto& fact : {config.payload_bytes, config.payload_max_bytes}) {
+    require(!fact || (*fact >= 128 && *fact <= 4096));
+    require(fact.known() || !fact.why().empty());
+  }
+  require(!config.acs_control || (kind == PciKind::bridge && *config.acs_control <= 0xffff));
+  require(config.responding.known() || config.responding.is_unreadable());
+}
+
+// Text from a node (host names, process names, log lines) becomes inert; numbers with units, globs
+// and suggestions never crash; an accepted list of CPUs is ascending and survives writing.
+void try_text(std::string_view text) {
+  const std::string shown = printable(text, 64);
+  require(shown.size() <= 64 && printable(shown, 64) == shown);
+  require(std::ranges::none_of(
+      shown, [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; }));
+  const auto half = text.substr(0, text.size() / 2);
+  static_cast<void>(matches_glob(half, text.substr(text.size() / 2)));
+  static_cast<void>(nearest(half.substr(0, 64), {"total", "tolerance", "warn_below"}));
+  static_cast<void>(parse_quantity<BytesKind>(text));
+  static_cast<void>(parse_quantity<SecondsKind>(text));
+  const auto cpus = parse_cpu_list(text);
+  if (!cpus || cpus->empty()) return;
+  require(std::ranges::is_sorted(*cpus) && cpus->size() <= 65536);
+  require(parse_cpu_list(to_cpu_list(*cpus)) == *cpus);
+}
+
 }  // namespace
 
 void fuzz(std::string_view text) {
+  try_text(text);
   try_procfs(text);
   try_infiniband(text);
   try_key_value_pool(text);
   try_nccl(text);
+  try_kernel_log(text);
+  const std::vector<std::uint8_t> bytes(text.begin(), text.end());
+  for (const auto kind : {PciKind::bridge, PciKind::hca}) try_pci_config(bytes, kind);
 }
 
 }  // namespace muster

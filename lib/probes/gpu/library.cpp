@@ -2,13 +2,10 @@
 #include "lib/probes/gpu/library.hpp"
 
 #include <dlfcn.h>
-#include <fmt/format.h>
 
-#include <array>
 #include <filesystem>
 
 #include "lib/base/files.hpp"
-#include "lib/probes/gpu/caller.hpp"
 
 namespace muster::nvml {
 namespace {
@@ -18,53 +15,17 @@ std::string trouble() {
   return printable(text == nullptr ? "no reason given" : text, 300);
 }
 
-class FunctionFinder {
- public:
-  explicit FunctionFinder(void* library) : library_(library) {}
-
-  template <class Signature>
-  void find(Function<Signature>& function) {
-    for (const auto word : split_words(function.names)) {
-      const std::string name(word);
-      // NOLINTNEXTLINE(cppcoreguidelines-pro-type-reinterpret-cast): what dlsym is for
-      function.call = reinterpret_cast<Signature*>(::dlsym(library_, name.c_str()));
-      if (function.call == nullptr) continue;
-      function.name = word;
-      return;
-    }
-    if (function.required) missing_.emplace_back(function.names);
+// Looks up a function, and adds a required one that the library lacks to `missing`.
+template <class Signature>
+void find(void* library, Function<Signature>& function, std::vector<std::string>& missing) {
+  for (const auto word : split_words(function.names)) {
+    // NOLINTNEXTLINE(cppcoreguidelines-pro-type-reinterpret-cast): what dlsym is for
+    function.call = reinterpret_cast<Signature*>(::dlsym(library, std::string(word).c_str()));
+    if (function.call == nullptr) continue;
+    function.name = word;
+    return;
   }
-
-  // The required functions that the library does not have.
-  [[nodiscard]] const std::vector<std::string>& missing() const { return missing_; }
-
- private:
-  void* library_;
-  std::vector<std::string> missing_;
-};
-
-Fact<std::uint64_t> number_of(const FieldValue& field) {
-  switch (field.type) {
-    case kNatural:
-      return std::uint64_t{field.value.natural};
-    case kLong:
-    case kCounter:
-      return std::uint64_t{field.value.counter};
-    case kSignedCounter:
-      if (field.value.signed_counter < 0) break;
-      return static_cast<std::uint64_t>(field.value.signed_counter);
-    case kInteger:
-      if (field.value.integer < 0) break;
-      return static_cast<std::uint64_t>(field.value.integer);
-    case kSmall:
-      return std::uint64_t{field.value.small};
-    case kDouble:
-      if (!(field.value.number >= 0 && field.value.number < 1e18)) break;
-      return static_cast<std::uint64_t>(field.value.number);
-    default:
-      break;
-  }
-  return make_error(fmt::format("NVML's field {} is not a natural number", field.field));
+  if (function.required) missing.emplace_back(function.names);
 }
 
 // Drivers that Kubernetes installs are not in the folders of the linker.
@@ -104,28 +65,39 @@ Result<Library> open_library(const std::string& named) {
       continue;
     }
     Library library{.path = candidate, .functions = {}};
-    FunctionFinder finder(opened);
-#define MUSTER_NVML_FIND(member, ...) finder.find(library.functions.member);
+    std::vector<std::string> missing;
+#define MUSTER_NVML_FIND(member, ...) find(opened, library.functions.member, missing);
     MUSTER_NVML_FUNCTIONS(MUSTER_NVML_FIND)
 #undef MUSTER_NVML_FIND
-    if (finder.missing().empty()) return library;
+    if (missing.empty()) return library;
     return make_error(fmt::format("{} is not a usable NVML library: {} is missing", candidate,
-                                  fmt::join(finder.missing(), ", ")));
+                                  fmt::join(missing, ", ")));
   }
   return make_missing(std::move(why));
 }
 
-void QueriedGpu::query(std::span<FieldValue> fields) const {
-  const int code = call(functions.fields, handle, static_cast<int>(fields.size()), fields.data());
-  if (code == kOk) return;
-  for (auto& field : fields) field.code = code;
-}
-
-Fact<std::uint64_t> QueriedGpu::answer(const FieldValue& field) const {
-  if (field.code == kOk) return number_of(field);
-  auto error = call.error(functions.fields, field.code);
-  error.message = fmt::format("field {}, {}", field.field, error.message);
-  return Fact<std::uint64_t>::failed(error);
+Fact<std::uint64_t> number_of(const FieldValue& field) {
+  switch (field.type) {
+    case kNatural:
+      return std::uint64_t{field.value.natural};
+    case kLong:
+    case kCounter:
+      return std::uint64_t{field.value.counter};
+    case kSignedCounter:
+      if (field.value.signed_counter < 0) break;
+      return static_cast<std::uint64_t>(field.value.signed_counter);
+    case kInteger:
+      if (field.value.integer < 0) break;
+      return static_cast<std::uint64_t>(field.value.integer);
+    case kSmall:
+      return std::uint64_t{field.value.small};
+    case kDouble:
+      if (!(field.value.number >= 0 && field.value.number < 1e18)) break;
+      return static_cast<std::uint64_t>(field.value.number);
+    default:
+      break;
+  }
+  return make_error(fmt::format("NVML's field {} is not a natural number", field.field));
 }
 
 }  // namespace muster::nvml

@@ -8,7 +8,6 @@
 #include <map>
 
 #include "lib/probes/attributes.hpp"
-#include "lib/probes/gpu/caller.hpp"
 #include "lib/probes/gpu/reader.hpp"
 #include "lib/probes/probes.hpp"
 
@@ -58,14 +57,13 @@ void open_nvml(const std::string& named, Watched<Opened>& watched) {
   }
   constexpr std::size_t kVersion = 80;
   opened.facts.driver = call.text<kVersion>(functions.driver_version);
-  opened.facts.cuda = nvml::as<unsigned>(call.value<int>(functions.cuda_version));
+  opened.facts.cuda = call.number<unsigned>(functions.cuda_version);
   watched.publish(opened);
   nvml::ConfidentialState state{};
   code = call(functions.confidential, &state);
   opened.facts.confidential = call.fact(functions.confidential, code, state.feature != 0);
   if (opened.facts.confidential.value_or(false)) {
-    opened.facts.confidential_ready =
-        nvml::as<bool>(call.value<unsigned>(functions.confidential_ready));
+    opened.facts.confidential_ready = call.number<bool>(functions.confidential_ready);
   }
   watched.publish(opened);
   code = call(functions.count, &opened.count);
@@ -142,21 +140,21 @@ void add_peers(const std::shared_ptr<const Library>& library, std::vector<GpuFac
   }
 }
 
+// The text after the first `mark`; empty for none.
+std::string_view after(std::string_view text, std::string_view mark) {
+  const auto at = text.find(mark);
+  return at == std::string_view::npos ? std::string_view() : text.substr(at + mark.size());
+}
+
 // "…/slurm/uid_1000/job_4242/step_0" or "…/job_4242/…".
 std::string job_of(std::string_view cgroups) {
-  constexpr std::string_view kMark = "/job_";
-  const auto at = cgroups.find(kMark);
-  if (at == std::string_view::npos) return {};
-  const auto rest = cgroups.substr(at + kMark.size());
+  const auto rest = after(cgroups, "/job_");
   return std::string(rest.substr(0, rest.find_first_not_of("0123456789")));
 }
 
 // "nvidia-mps.service" for ".../system.slice/nvidia-mps.service", which only root can create.
 std::string unit_of(std::string_view cgroups) {
-  constexpr std::string_view kSlice = "/system.slice/";
-  const auto at = cgroups.find(kSlice);
-  if (at == std::string_view::npos) return {};
-  const auto rest = cgroups.substr(at + kSlice.size());
+  const auto rest = after(cgroups, "/system.slice/");
   return printable(rest.substr(0, rest.find_first_of("/\n")), 128);
 }
 

@@ -96,11 +96,7 @@ constexpr std::size_t kLongestSize = 100;
 // a size ("redacted for non-root user").
 std::string_view size_in(std::string_view text) {
   text = trim(text.substr(text.rfind('/') + 1));
-  const bool plain = std::ranges::all_of(text, [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' ||
-           c == '_' || c == '-';
-  });
-  return plain && text.size() <= kLongestSize ? text : std::string_view{};
+  return is_host_name(text) && text.size() <= kLongestSize ? text : std::string_view{};
 }
 
 std::string find_size(const json& block, std::string_view name, int depth) {
@@ -118,6 +114,15 @@ std::string find_size(const json& block, std::string_view name, int depth) {
 }
 
 }  // namespace
+
+std::optional<std::string_view> field_of(std::string_view text, std::string_view key) {
+  for (const auto line : split_lines(text)) {
+    const auto colon = line.find(':');
+    if (colon == std::string_view::npos || trim(line.substr(0, colon)) != key) continue;
+    return trim(line.substr(colon + 1));
+  }
+  return std::nullopt;
+}
 
 Result<ProcessStat> parse_process_stat(std::string_view text) {
   constexpr int kFieldsBetween = 17;  // after the parent's pid (4) and before the start time (22)
@@ -144,37 +149,28 @@ Result<ProcessStat> parse_process_stat(std::string_view text) {
 
 Result<std::uint64_t> parse_context_switches(std::string_view status) {
   std::uint64_t sum = 0;
-  int found = 0;
-  for (const auto line : split_lines(status)) {
-    const auto colon = line.find(':');
-    const auto key = line.substr(0, colon);
-    if (key != "voluntary_ctxt_switches" && key != "nonvoluntary_ctxt_switches") continue;
-    const auto count = parse_unsigned(trim(line.substr(std::min(colon, line.size() - 1) + 1)));
-    if (!count) return make_error(fmt::format("not a count: \"{}\"", printable(line, 60)));
+  for (const auto* key : {"voluntary_ctxt_switches", "nonvoluntary_ctxt_switches"}) {
+    const auto field = field_of(status, key);
+    if (!field) return make_error("no count of context switches");
+    const auto count = parse_unsigned(*field);
+    if (!count) return make_error(fmt::format("not a count: \"{}\"", printable(*field, 60)));
     sum += *count;
-    ++found;
   }
-  if (found != 2) return make_error("no count of context switches");
   return sum;
 }
 
 Result<std::uint64_t> parse_user(std::string_view status) {
-  for (const auto line : split_lines(status)) {
-    const auto words = split_words(line);  // "Uid: real effective saved file-system"
-    if (words.size() < 2 || words[0] != "Uid:") continue;
-    if (const auto user = parse_unsigned(words[1])) return *user;
-    return make_error(fmt::format("not a user: \"{}\"", printable(line, 60)));
-  }
-  return make_error("no user");
+  const auto field = field_of(status, "Uid");  // "real effective saved file-system"
+  if (!field) return make_error("no user");
+  auto user = parse_unsigned(field->substr(0, field->find('\t')));
+  if (!user) return make_error(fmt::format("not a user: \"{}\"", printable(*field, 60)));
+  return user;
 }
 
 bool is_being_killed(std::string_view status) {
   constexpr std::uint64_t kKill = 1U << (SIGKILL - 1);
-  return std::ranges::any_of(split_lines(status), [](std::string_view line) {
-    const auto words = split_words(line);  // "SigPnd: 0000000000000100", "ShdPnd: …"
-    if (words.size() != 2 || (words[0] != "SigPnd:" && words[0] != "ShdPnd:")) return false;
-    const auto pending = parse_hex(words[1]);
-    return pending && (*pending & kKill) != 0;
+  return std::ranges::any_of(std::array{"SigPnd", "ShdPnd"}, [&](std::string_view key) {
+    return (parse_hex(field_of(status, key).value_or("")).value_or(0) & kKill) != 0;
   });
 }
 
@@ -199,30 +195,14 @@ Result<LoadAverage> parse_load_average(std::string_view line) {
 
 Result<std::uint64_t> parse_meminfo(std::string_view text, std::string_view key) {
   constexpr std::uint64_t kKib = 1024;
-  for (const auto line : split_lines(text)) {
-    auto words = split_words(line);
-    if (words.size() > 2 && words[0] == "Node") words.erase(words.begin(), words.begin() + 2);
-    if (words.empty() || !words[0].ends_with(':')) continue;
-    if (words[0].substr(0, words[0].size() - 1) != key) continue;
-    const auto number = words.size() == 3 && words[2] == "kB"
-                            ? parse_unsigned(words[1])
-                            : Result<std::uint64_t>(make_error(""));
-    if (!number || *number > std::numeric_limits<std::uint64_t>::max() / kKib) {
-      return make_error(
-          fmt::format("meminfo: {} is not a number of kB: \"{}\"", key, printable(line, 60)));
-    }
-    return *number * kKib;
-  }
-  return make_missing(fmt::format("meminfo has no {}", key));
-}
-
-std::optional<std::string_view> cpuinfo_field(std::string_view head, std::string_view key) {
-  for (const auto line : split_lines(head)) {
-    const auto colon = line.find(':');
-    if (colon == std::string_view::npos || trim(line.substr(0, colon)) != key) continue;
-    return trim(line.substr(colon + 1));
-  }
-  return std::nullopt;
+  const auto field = field_of(text, key);
+  if (!field) return make_missing(fmt::format("meminfo has no {}", key));
+  const auto words = split_words(*field);
+  const auto number =
+      words.size() == 2 && words[1] == "kB" ? parse_unsigned(words[0]) : make_error("");
+  if (number && *number <= std::numeric_limits<std::uint64_t>::max() / kKib) return *number * kKib;
+  return make_error(
+      fmt::format("meminfo: {} is not a number of kB: \"{}\"", key, printable(*field, 60)));
 }
 
 std::string unescape(std::string_view text, std::string_view start, std::size_t digits, int base) {

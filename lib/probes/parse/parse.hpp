@@ -54,16 +54,15 @@ struct LoadAverage {
 
 [[nodiscard]] Result<LoadAverage> parse_load_average(std::string_view line);
 
-// The value of `key` in bytes, in proc/meminfo ("MemTotal:  263985920 kB") or a NUMA node's ("Node
-// 0 MemTotal: …").
+// The value of `key` in bytes, in proc/meminfo ("MemTotal:  263985920 kB") or a NUMA node's, where
+// it is "Node 0 MemTotal".
 [[nodiscard]] Result<std::uint64_t> parse_meminfo(std::string_view text, std::string_view key);
 
 // proc/cpuinfo repeats a block of 2 to 4 KiB for every CPU; only the first is read.
 inline constexpr std::size_t kCpuinfoHead = 16UL * 1024;
 
-// The value of the first line "key : value".
-[[nodiscard]] std::optional<std::string_view> cpuinfo_field(std::string_view head,
-                                                            std::string_view key);
+// The value of the first line "key : value", as in proc/cpuinfo and proc/<pid>/status.
+[[nodiscard]] std::optional<std::string_view> field_of(std::string_view text, std::string_view key);
 
 // "server:/export /data\040set nfs4 rw,hard 0 0": a mount without its space.
 [[nodiscard]] Result<Mount> parse_mount(std::string_view line);

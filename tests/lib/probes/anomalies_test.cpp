@@ -301,6 +301,30 @@ std::string name_of(const ::testing::TestParamInfo<File>& info) {
   return name;
 }
 
+TEST(EmptyRootTest, IsAnErrorOrAbsent) {
+  const TempDir empty;
+  const Root root = root_of(empty);
+  const auto expect = [](const auto& section, Status status, std::string_view reason) {
+    EXPECT_EQ(section.status, status) << section.reason;
+    EXPECT_EQ(section.reason, reason);
+  };
+  expect(probe_identity(root), Status::error,
+         "open /proc/sys/kernel/hostname: No such file or directory");
+  expect(probe_cpu(root), Status::error,
+         "open /sys/devices/system/cpu/online: No such file or directory");
+  expect(probe_memory(root), Status::error, "open /proc/meminfo: No such file or directory");
+  expect(probe_mounts(root, 20s), Status::error, "open /proc/mounts: No such file or directory");
+  expect(probe_disks(root), Status::error, "there is no /sys");
+  expect(probe_processes(root), Status::error, "open /proc/loadavg: No such file or directory");
+  expect(probe_kernel_log(root), Status::absent, "open /dev/kmsg: No such file or directory");
+  expect(probe_network(root), Status::error, "open /sys/class/net: No such file or directory");
+  expect(probe_pci(root), Status::absent, "open /sys/bus/pci/devices: No such file or directory");
+  expect(probe_infiniband(root), Status::absent,
+         "no RDMA core is loaded: /sys/class/infiniband does not exist");
+  expect(probe_verbs(root), Status::absent,
+         "libibverbs asks the running kernel, which a foreign root has not");
+}
+
 INSTANTIATE_TEST_SUITE_P(Files, AnomalyTest, ::testing::ValuesIn(all_files()), name_of);
 INSTANTIATE_TEST_SUITE_P(Files, GarbageTest, ::testing::ValuesIn(files_of_values()), name_of);
 

@@ -12,17 +12,11 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
-class DisksProbeTest : public ::testing::Test {
+class DisksProbeTest : public ProbeTest<probe_disks, write_disks> {
  protected:
-  DisksProbeTest() { write_disks(tree_); }
-
-  [[nodiscard]] Section<Disks> probe() const { return probe_disks(root_of(tree_)); }
-
   void write_controller(std::string_view file, std::string_view value) const {
     tree_.write(fmt::format("sys/devices/pci0001:00/0001:00:00.0/nvme/nvme0/{}", file), value);
   }
-
-  TempDir tree_;
 };
 
 TEST_F(DisksProbeTest, ReadsNamespacesAndArrays) {
@@ -64,19 +58,10 @@ TEST_F(DisksProbeTest, AcceptsAMachineWithoutNvmeAndArrays) {
   EXPECT_EQ(section, observed(Disks{}));
 }
 
-TEST_F(DisksProbeTest, SkipsRemoteDisks) {
-  write_controller("transport", "rdma\n");
-  EXPECT_THAT(probe()->nvme, IsEmpty());
-  EXPECT_THAT(probe()->dead_controllers, IsEmpty());
-}
-
-TEST_F(DisksProbeTest, KeepsADiskWithAnUnknownTransport) {
-  tree_.remove("sys/devices/pci0001:00/0001:00:00.0/nvme/nvme0/transport");
-  EXPECT_EQ(probe()->nvme.size(), 1U);
-}
-
-TEST_F(DisksProbeTest, ReportsAControllerWithoutANamespace) {
+TEST_F(DisksProbeTest, ReportsAControllerWithoutANamespaceOrDevice) {
   tree_.remove("sys/devices/pci0001:00/0001:00:00.0/nvme/nvme0/nvme0n1");
+  EXPECT_THAT(probe()->dead_controllers, ElementsAre("nvme0"));
+  tree_.remove("sys/devices/pci0001:00");
   EXPECT_THAT(probe()->dead_controllers, ElementsAre("nvme0"));
 }
 
@@ -84,11 +69,6 @@ TEST_F(DisksProbeTest, AControllerThatCannotBeListedIsAnError) {
   tree_.remove("sys/class/nvme/nvme0");
   tree_.link("sys/class/nvme/nvme0", "nvme0");
   EXPECT_FALSE(probe().ok());
-}
-
-TEST_F(DisksProbeTest, ReportsAControllerWithoutADevice) {
-  tree_.remove("sys/devices/pci0001:00");
-  EXPECT_THAT(probe()->dead_controllers, ElementsAre("nvme0"));
 }
 
 TEST_F(DisksProbeTest, FindsTheBlockDeviceOfAMultipathNamespace) {
@@ -135,24 +115,14 @@ TEST_F(DisksProbeTest, RefusesAnImpossibleSize) {
   EXPECT_TRUE(probe()->nvme[0].size_bytes.is_unreadable());
 }
 
-TEST_F(DisksProbeTest, ArraysWithoutRedundancyHaveNoMissingMembers) {
-  tree_.write("sys/block/md0/md/level", "raid0\n");
+TEST_F(DisksProbeTest, ReadsArraysThatAreReshapedOrHaveNoRedundancy) {
+  tree_.write("sys/block/md0/md/raid_disks", "4 (3)\n");
   tree_.remove("sys/block/md0/md/degraded");
+  EXPECT_EQ(probe()->raid[0].disks, Fact<unsigned>(4U));
   EXPECT_TRUE(probe()->raid[0].degraded.is_absent());
 }
 
-TEST_F(DisksProbeTest, ReadsTheDisksOfAnArrayThatIsReshaped) {
-  tree_.write("sys/block/md0/md/raid_disks", "4 (3)\n");
-  EXPECT_EQ(probe()->raid[0].disks, Fact<unsigned>(4U));
-}
-
-TEST(EmptyRootTest, IsAnErrorForTheDisksProbe) {
-  const TempDir empty;
-  EXPECT_EQ(probe_disks(root_of(empty)),
-            (Section<Disks>{.status = Status::error, .reason = "there is no /sys"}));
-}
-
-TEST_F(DisksProbeTest, SkipsTheCloudsRemoteDisksBehindAPcieController) {
+TEST_F(DisksProbeTest, SkipsRemoteDisks) {
   for (const auto* model :
        {"MSFT NVMe Accelerator v1.0              \n", "Amazon Elastic Block Store              \n",
         "nvme_card-pd                            \n"}) {
@@ -164,6 +134,11 @@ TEST_F(DisksProbeTest, SkipsTheCloudsRemoteDisksBehindAPcieController) {
     write_controller("model", model);
     EXPECT_EQ(probe()->nvme.size(), 1U) << model;
   }
+  write_controller("transport", "rdma\n");
+  EXPECT_THAT(probe()->nvme, IsEmpty());
+  EXPECT_THAT(probe()->dead_controllers, IsEmpty());
+  tree_.remove("sys/devices/pci0001:00/0001:00:00.0/nvme/nvme0/transport");
+  EXPECT_EQ(probe()->nvme.size(), 1U);
 }
 
 }  // namespace

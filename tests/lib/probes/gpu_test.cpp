@@ -7,7 +7,6 @@
 #include <sys/resource.h>
 
 #include <cstdlib>
-#include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <string>
@@ -15,7 +14,6 @@
 
 #include "lib/node/snapshot.hpp"
 #include "lib/probes/attributes.hpp"
-#include "lib/probes/gpu/caller.hpp"
 #include "lib/probes/gpu/library.hpp"
 #include "lib/probes/probes.hpp"
 #include "tests/fakes/nvml/scenario.hpp"
@@ -27,6 +25,7 @@ namespace {
 
 using namespace std::literals;  // NOLINT(google-build-using-namespace): literals only
 using fakes::Scenario;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
@@ -143,9 +142,26 @@ class NvmlTest : public ::testing::Test {
   [[nodiscard]] Section<Nvml> probe(int branch = 580, Clock::duration allowed = 20s,
                                     NvmlParts parts = NvmlParts::all()) {
     dir_.write("scenario", to_text(scenario_));
-    return probe_nvml(*Root::below((dir_.path() / "node").string()),
+    return probe_nvml(*Root::below(dir_.path() / "node"),
                       {.library = library(branch), .parts = parts}, Clock::now() + allowed);
   }
+
+  // The facts of a driver branch, which must be usable.
+  [[nodiscard]] Nvml facts(int branch = 580, Clock::duration allowed = 20s,
+                           NvmlParts parts = NvmlParts::all()) {
+    const auto section = probe(branch, allowed, parts);
+    EXPECT_EQ(section.status, Status::ok) << section.reason;
+    return *section;
+  }
+
+  // A GPU as the probe sees it; `gpu()` is the GPU of the scenario.
+  [[nodiscard]] static Gpu seen(const Nvml& nvml, unsigned index) {
+    const auto found = std::ranges::find(nvml.gpus, index, &Gpu::index);
+    EXPECT_NE(found, nvml.gpus.end()) << index;
+    return found == nvml.gpus.end() ? Gpu{} : *found;
+  }
+
+  [[nodiscard]] Gpu seen(unsigned index, int branch = 580) { return seen(facts(branch), index); }
 
   void name_module(std::string_view name) {
     dir_.write("node/proc/driver/nvidia/version", fmt::format("NVRM version: {}\nGCC\n", name));
@@ -159,9 +175,7 @@ class NvmlTest : public ::testing::Test {
 
 TEST_F(NvmlTest, ReadsEveryFact) {
   scenario_.nvml.library = library(580);
-  const auto section = probe();
-  ASSERT_EQ(section.status, Status::ok) << section.reason;
-  EXPECT_EQ(*section, scenario_.nvml);
+  EXPECT_EQ(facts(), scenario_.nvml);
 }
 
 // The fake answers what a real driver answered, so the probe finds the recorded facts again.
@@ -171,58 +185,55 @@ TEST_F(NvmlTest, FindsRecordedGpusAgain) {
     const auto snapshot = parse_snapshot(std::string(std::istreambuf_iterator<char>(file), {}));
     ASSERT_TRUE(snapshot) << snapshot.error().message;
     scenario_.nvml.gpus = snapshot->nvml->gpus;
-    const auto section = probe();
-    ASSERT_EQ(section.status, Status::ok) << section.reason;
-    EXPECT_EQ(section->gpus, snapshot->nvml->gpus) << name;
+    EXPECT_EQ(facts().gpus, snapshot->nvml->gpus) << name;
   }
 }
 
-TEST_F(NvmlTest, UnsupportedFactsAreAbsentAndNotZero) {
+TEST_F(NvmlTest, UnsupportedFactsAreAbsentAndFailuresUnreadable) {
   gpu(0).remapped_rows = Fact<GpuRemappedRows>::absent("");
   gpu(0).ecc_volatile.sram_corrected = Fact<std::uint64_t>::absent("");
   gpu(0).serial = Fact<std::string>::unreadable("");
-  const auto section = probe();
-  ASSERT_EQ(section.status, Status::ok) << section.reason;
-  const Gpu& seen = section->gpus.at(0);
-  EXPECT_TRUE(seen.remapped_rows.is_absent());
-  EXPECT_EQ(seen.remapped_rows.why(), "nvmlDeviceGetRemappedRows: Not Supported (3)");
-  EXPECT_TRUE(seen.ecc_volatile.sram_corrected.is_absent());
-  EXPECT_TRUE(seen.serial.is_unreadable());
-  EXPECT_EQ(seen.serial.why(), "nvmlDeviceGetSerial: Unknown Error (999)");
+  scenario_.answers["nvmlDeviceGetRowRemapperHistogram gpu0"] = nvml::kNoPermission;
+  scenario_.answers["nvmlDeviceGetEccMode gpu0"] = nvml::kNotReady;
+  const Gpu found = seen(0);
+  EXPECT_EQ(found.remapped_rows,
+            Fact<GpuRemappedRows>::absent("nvmlDeviceGetRemappedRows: Not Supported (3)"));
+  EXPECT_TRUE(found.ecc_volatile.sram_corrected.is_absent());
+  EXPECT_EQ(found.serial,
+            Fact<std::string>::unreadable("nvmlDeviceGetSerial: Unknown Error (999)"));
+  EXPECT_EQ(found.spare_rows,
+            Fact<GpuSpareRows>::unreadable(
+                "nvmlDeviceGetRowRemapperHistogram: Insufficient Permissions (4)"));
+  EXPECT_TRUE(found.modes.ecc.is_unreadable());
 }
 
 TEST_F(NvmlTest, MissingFunctionsOfOlderDriversAreAbsent) {
-  const auto section = probe(470);
-  ASSERT_EQ(section.status, Status::ok) << section.reason;
-  const Gpu& seen = section->gpus.at(0);
-  EXPECT_EQ(seen.uuid, gpu(0).uuid);
-  EXPECT_EQ(seen.clocks.reasons, gpu(0).clocks.reasons);
-  EXPECT_EQ(seen.clocks.thermal_ns, gpu(0).clocks.thermal_ns);
-  EXPECT_TRUE(seen.clocks.hardware_thermal_ns.is_absent());
-  EXPECT_EQ(seen.remapped_rows, gpu(0).remapped_rows);
+  const Gpu found = seen(0, 470);
+  EXPECT_EQ(found.uuid, gpu(0).uuid);
+  EXPECT_EQ(found.clocks.reasons, gpu(0).clocks.reasons);
+  EXPECT_EQ(found.clocks.thermal_ns, gpu(0).clocks.thermal_ns);
+  EXPECT_TRUE(found.clocks.hardware_thermal_ns.is_absent());
+  EXPECT_EQ(found.remapped_rows, gpu(0).remapped_rows);
   // The first version of the call does not report reserved memory.
-  EXPECT_EQ(seen.memory->used, 300U);
-  EXPECT_TRUE(seen.memory->reserved.is_absent());
-  EXPECT_TRUE(seen.sram.is_absent());
-  EXPECT_THAT(seen.sram.why(), HasSubstr("has no nvmlDeviceGetSramEccErrorStatus"));
-  EXPECT_TRUE(seen.recovery_action.is_absent());
+  EXPECT_EQ(found.memory->used, 300U);
+  EXPECT_TRUE(found.memory->reserved.is_absent());
+  EXPECT_TRUE(found.sram.is_absent());
+  EXPECT_THAT(found.sram.why(), HasSubstr("has no nvmlDeviceGetSramEccErrorStatus"));
+  EXPECT_TRUE(found.recovery_action.is_absent());
   // Computed from the slowdown threshold if the driver does not report the margin.
-  EXPECT_EQ(seen.heat.margin_c, gpu(0).heat.margin_c);
-  EXPECT_EQ(seen.nvlinks->at(17).state, gpu(0).nvlinks->at(17).state);
+  EXPECT_EQ(found.heat.margin_c, gpu(0).heat.margin_c);
+  EXPECT_EQ(found.nvlinks->at(17).state, gpu(0).nvlinks->at(17).state);
 }
 
 TEST_F(NvmlTest, AnImplausibleMarginIsUnreadable) {
   gpu(0).heat = {.gpu_c = -2'000'000'000, .margin_c = 1};
-  const auto section = probe(470);
-  ASSERT_EQ(section.status, Status::ok) << section.reason;
-  EXPECT_TRUE(section->gpus.at(0).heat.margin_c.is_unreadable());
-  EXPECT_THAT(section->gpus.at(0).heat.margin_c.why(), HasSubstr("a slowdown at 2294967297 C"));
+  const auto margin = seen(0, 470).heat.margin_c;
+  EXPECT_TRUE(margin.is_unreadable());
+  EXPECT_THAT(margin.why(), HasSubstr("a slowdown at 2294967297 C"));
 }
 
 TEST_F(NvmlTest, FallsBackToTheSecondFabricVersion) {
-  const auto section = probe(535);
-  ASSERT_EQ(section.status, Status::ok) << section.reason;
-  const auto& fabric = section->gpus.at(1).fabric;
+  const auto fabric = seen(1, 535).fabric;
   ASSERT_TRUE(fabric) << fabric.why();
   EXPECT_EQ(fabric->health_mask, Fact<unsigned>(0x1aaU));
   EXPECT_TRUE(fabric->health_summary.is_absent());
@@ -230,38 +241,37 @@ TEST_F(NvmlTest, FallsBackToTheSecondFabricVersion) {
 
 TEST_F(NvmlTest, ALostGpuDoesNotAffectTheOthers) {
   gpu(1).lost = "yes";
-  const auto section = probe();
-  ASSERT_EQ(section.status, Status::ok) << section.reason;
-  ASSERT_EQ(section->gpus.size(), 2U);
-  const auto lost = std::ranges::find(section->gpus, 1U, &Gpu::index);
-  EXPECT_EQ(lost->lost, "nvmlDeviceGetPciInfo_v3: GPU is lost (15)");
-  const auto whole = std::ranges::find(section->gpus, 0U, &Gpu::index);
-  EXPECT_EQ(whole->memory, gpu(0).memory);
-  EXPECT_EQ(whole->lost, "");
+  const auto nvml = facts();
+  EXPECT_EQ(seen(nvml, 1).lost, "nvmlDeviceGetPciInfo_v3: GPU is lost (15)");
+  EXPECT_EQ(seen(nvml, 0).lost, "");
+  EXPECT_EQ(seen(nvml, 0).memory, gpu(0).memory);
 }
 
 TEST_F(NvmlTest, ARefusedHandleIsAFaultOfThatGpu) {
   scenario_.answers["nvmlDeviceGetHandleByIndex_v2 gpu0"] = 4;
-  const auto section = probe();
-  const auto refused = std::ranges::find(section->gpus, 0U, &Gpu::index);
-  ASSERT_NE(refused, section->gpus.end());
-  EXPECT_EQ(refused->lost, "nvmlDeviceGetHandleByIndex_v2: Insufficient Permissions (4)");
+  EXPECT_EQ(seen(0).lost, "nvmlDeviceGetHandleByIndex_v2: Insufficient Permissions (4)");
+}
+
+TEST_F(NvmlTest, ReportsAMissingAddress) {
+  scenario_.answers["nvmlDeviceGetPciInfo_v3 gpu1"] = nvml::kUnknownError;
+  const auto nvml = facts();
+  EXPECT_EQ(seen(nvml, 1).address, "");
+  EXPECT_EQ(seen(nvml, 1).no_address, "nvmlDeviceGetPciInfo_v3: Unknown Error (999)");
+  EXPECT_EQ(seen(nvml, 1).lost, "");
+  EXPECT_EQ(seen(nvml, 0).no_address, "");
 }
 
 TEST_F(NvmlTest, RecordsFaultCodesOfAGpu) {
   scenario_.answers["nvmlDeviceGetRemappedRows gpu0"] = 16;
-  const auto section = probe();
-  EXPECT_THAT(section->gpus.at(0).troubles,
-              ::testing::ElementsAre("nvmlDeviceGetRemappedRows: GPU requires reset (16)"));
+  EXPECT_THAT(seen(0).troubles, ElementsAre("nvmlDeviceGetRemappedRows: GPU requires reset (16)"));
 }
 
 TEST_F(NvmlTest, ReportsWhyADriverIsUnusable) {
   scenario_.answers["nvmlInit_v2"] = 18;
-  const auto section = probe();
-  ASSERT_EQ(section.status, Status::ok);
-  EXPECT_EQ(section->trouble, "nvmlInit_v2: Driver/library version mismatch (18)");
-  EXPECT_EQ(section->trouble_code, 18);
-  EXPECT_EQ(section->module, Fact<std::string>("580.65.06"s));
+  const auto nvml = facts();
+  EXPECT_EQ(nvml.trouble, "nvmlInit_v2: Driver/library version mismatch (18)");
+  EXPECT_EQ(nvml.trouble_code, 18);
+  EXPECT_EQ(nvml.module, Fact<std::string>("580.65.06"s));
 }
 
 TEST_F(NvmlTest, DistinguishesTheOpenFromTheClosedModule) {
@@ -269,134 +279,95 @@ TEST_F(NvmlTest, DistinguishesTheOpenFromTheClosedModule) {
   EXPECT_EQ(probe()->open_module, Fact<bool>(false));
   name_module("");
   EXPECT_TRUE(probe()->open_module.is_unreadable());
-  std::filesystem::remove(dir_.path() / "node/proc/driver/nvidia/version");
+  dir_.remove("node/proc/driver/nvidia/version");
   EXPECT_TRUE(probe()->open_module.is_absent());
 }
 
-TEST_F(NvmlTest, ANamedLibraryMustExist) {
-  const auto section =
+TEST_F(NvmlTest, ANamedLibraryMustExistAndBeNvml) {
+  const auto missing =
       probe_nvml(Root(), {.library = "/nowhere/libnvidia-ml.so.1"}, Clock::now() + 5s);
-  ASSERT_EQ(section.status, Status::ok);
-  EXPECT_THAT(section->trouble, HasSubstr("/nowhere/libnvidia-ml.so.1"));
-  EXPECT_EQ(section->trouble_code, 12);
+  EXPECT_EQ(missing.status, Status::ok);
+  EXPECT_THAT(missing->trouble, HasSubstr("/nowhere/libnvidia-ml.so.1"));
+  EXPECT_EQ(missing->trouble_code, nvml::kLibraryNotFound);
+  const auto other = probe_nvml(Root(), {.library = "libm.so.6"}, Clock::now() + 5s);
+  EXPECT_EQ(other.status, Status::ok);
+  EXPECT_THAT(other->trouble, HasSubstr("nvmlInit_v2"));
+}
+
+TEST_F(NvmlTest, IsAbsentBelowAForeignRoot) {
+  const auto section = probe_nvml(*Root::below(dir_.path()), {}, Clock::now() + 5s);
+  EXPECT_EQ(section.status, Status::absent);
+  EXPECT_THAT(section.reason, HasSubstr("--nvml"));
 }
 
 TEST_F(NvmlTest, ReadsOnlyTheRequestedParts) {
   scenario_.hangs = {"nvmlDeviceGetP2PStatus", "nvmlDeviceGetComputeRunningProcesses_v3",
                      "nvmlDeviceValidateInforom", "nvmlDeviceGetNvLinkRemotePciInfo_v2"};
-  const auto section = probe(580, 20s, {});
-  ASSERT_FALSE(section->gpus.empty());
-  for (const auto& each : section->gpus) {
-    EXPECT_EQ(each.stuck, "");
-    EXPECT_TRUE(each.nvlinks.is_absent());
-    EXPECT_TRUE(each.peers.is_absent());
-    EXPECT_TRUE(each.processes.is_absent());
-    EXPECT_TRUE(each.firmware.inforom_valid.is_absent());
-    EXPECT_TRUE(each.uuid.known());
-  }
-}
-
-TEST_F(NvmlTest, RejectsALibraryThatIsNotNvml) {
-  const auto section = probe_nvml(Root(), {.library = "libm.so.6"}, Clock::now() + 5s);
-  ASSERT_EQ(section.status, Status::ok);
-  EXPECT_THAT(section->trouble, HasSubstr("nvmlInit_v2"));
-}
-
-TEST_F(NvmlTest, IsAbsentBelowAForeignRoot) {
-  const auto section = probe_nvml(*Root::below(dir_.path().string()), {}, Clock::now() + 5s);
-  EXPECT_EQ(section.status, Status::absent);
-  EXPECT_THAT(section.reason, HasSubstr("--nvml"));
+  const Gpu found = seen(facts(580, 20s, {}), 0);
+  EXPECT_EQ(found.stuck, "");
+  EXPECT_TRUE(found.nvlinks.is_absent());
+  EXPECT_TRUE(found.peers.is_absent());
+  EXPECT_TRUE(found.processes.is_absent());
+  EXPECT_TRUE(found.firmware.inforom_valid.is_absent());
+  EXPECT_TRUE(found.uuid.known());
 }
 
 TEST_F(NvmlTest, NamesProcessesFromProc) {
   gpu(0).processes = std::vector<GpuProcess>{{.pid = 4242, .memory_bytes = 1048576U}};
+  gpu(0).graphics = std::vector<GpuProcess>{{.pid = 4243, .memory_bytes = 1048576U}};
   dir_.write("node/proc/4242/comm", "python3\n");
   dir_.write("node/proc/4242/status", "Name:\tpython3\nUid:\t1000\t1000\t1000\t1000\n");
   dir_.write("node/proc/4242/cgroup", "0::/system.slice/slurmstepd.scope/job_77/step_0/user\n");
-  const auto section = probe();
+  dir_.write("node/proc/4243/comm", "Xorg\n");
+  const Gpu found = seen(0);
   const GpuProcess expected{.pid = 4242,
                             .name = "python3",
                             .user = 1000U,
                             .job = "77",
                             .unit = "slurmstepd.scope",
                             .memory_bytes = 1048576U};
-  EXPECT_THAT(*section->gpus.at(0).processes, ::testing::ElementsAre(expected));
-}
-
-TEST_F(NvmlTest, NamesGraphicsProcesses) {
-  gpu(0).graphics = std::vector<GpuProcess>{{.pid = 4242, .memory_bytes = 1048576U}};
-  dir_.write("node/proc/4242/comm", "Xorg\n");
-  dir_.write("node/proc/4242/cgroup", "0::/system.slice/gdm.service\n");
-  const auto section = probe();
-  ASSERT_EQ(section->gpus.at(0).graphics->size(), 1U);
-  EXPECT_EQ(section->gpus.at(0).graphics->front().name, "Xorg");
-  EXPECT_EQ(section->gpus.at(0).graphics->front().unit, "gdm.service");
+  EXPECT_THAT(*found.processes, ElementsAre(expected));
+  ASSERT_EQ(found.graphics->size(), 1U);
+  EXPECT_EQ(found.graphics->front().name, "Xorg");
 }
 
 TEST_F(NvmlTest, ReadsBlackwellsFieldOfRecoveries) {
   gpu(0).architecture = 10U;
   gpu(0).nvlinks->at(5).recoveries = 505U;
-  const auto section = probe();
-  EXPECT_EQ(section->gpus.at(0).nvlinks->at(5).recoveries, Fact<std::uint64_t>(505U));
-  EXPECT_EQ(section->gpus.at(0).nvlinks->at(5).failed_recoveries, Fact<std::uint64_t>(21U));
-  EXPECT_EQ(section->gpus.at(1).nvlinks->at(5).recoveries, Fact<std::uint64_t>(18U));
+  const auto nvml = facts();
+  EXPECT_EQ(seen(nvml, 0).nvlinks->at(5).recoveries, Fact<std::uint64_t>(505U));
+  EXPECT_EQ(seen(nvml, 1).nvlinks->at(5).recoveries, Fact<std::uint64_t>(18U));
 }
 
 TEST_F(NvmlTest, ReadsReadinessOnlyWithConfidentialComputing) {
   scenario_.nvml.confidential = false;
   scenario_.nvml.confidential_ready = true;
-  const auto section = probe();
-  EXPECT_EQ(section->confidential, Fact<bool>(false));
-  EXPECT_FALSE(section->confidential_ready.known());
+  const auto nvml = facts();
+  EXPECT_EQ(nvml.confidential, Fact<bool>(false));
+  EXPECT_FALSE(nvml.confidential_ready.known());
 }
 
 TEST_F(NvmlTest, GrowsTheListOfProcesses) {
   gpu(0).processes = std::vector<GpuProcess>{};
   for (unsigned i = 0; i < 100; ++i) gpu(0).processes->push_back({.pid = 1000 + i});
-  const auto section = probe();
-  EXPECT_EQ(section->gpus.at(0).processes->size(), 100U);
+  EXPECT_EQ(seen(0).processes->size(), 100U);
 }
 
 TEST_F(NvmlTest, GivesUpAListOfProcessesThatNeverFits) {
   scenario_.answers["nvmlDeviceGetComputeRunningProcesses_v3 gpu0"] = nvml::kInsufficientSize;
-  const auto section = probe();
-  const auto& processes = section->gpus.at(0).processes;
-  EXPECT_TRUE(processes.is_unreadable());
-  EXPECT_THAT(processes.why(), StartsWith("nvmlDeviceGetComputeRunningProcesses_v3: "));
-  EXPECT_TRUE(section->gpus.at(1).processes.known());
+  const auto nvml = facts();
+  EXPECT_TRUE(seen(nvml, 0).processes.is_unreadable());
+  EXPECT_THAT(seen(nvml, 0).processes.why(),
+              StartsWith("nvmlDeviceGetComputeRunningProcesses_v3: "));
+  EXPECT_TRUE(seen(nvml, 1).processes.known());
 }
 
 TEST_F(NvmlTest, RefusesMoreThan64Gpus) {
-  scenario_.nvml.gpus.clear();
-  for (unsigned index = 0; index < 65; ++index) {
-    scenario_.nvml.gpus.push_back({.index = index});
-  }
-  const auto section = probe();
-  ASSERT_EQ(section.status, Status::ok) << section.reason;
-  EXPECT_EQ(section->trouble, "nvmlDeviceGetCount_v2 reports 65 GPUs, and muster reads at most 64");
-  EXPECT_EQ(section->trouble_code, nvml::kOk);
-  EXPECT_TRUE(section->gpus.empty());
-}
-
-TEST_F(NvmlTest, ReportsAMissingAddress) {
-  scenario_.answers["nvmlDeviceGetPciInfo_v3 gpu1"] = nvml::kUnknownError;
-  const auto section = probe();
-  const auto nameless = std::ranges::find(section->gpus, 1U, &Gpu::index);
-  EXPECT_EQ(nameless->address, "");
-  EXPECT_EQ(nameless->no_address, "nvmlDeviceGetPciInfo_v3: Unknown Error (999)");
-  EXPECT_EQ(nameless->lost, "");
-  const auto whole = std::ranges::find(section->gpus, 0U, &Gpu::index);
-  EXPECT_EQ(whole->no_address, "");
-}
-
-TEST_F(NvmlTest, ForbiddenOrNotReadyIsUnreadable) {
-  scenario_.answers["nvmlDeviceGetRemappedRows gpu0"] = nvml::kNoPermission;
-  scenario_.answers["nvmlDeviceGetEccMode gpu0"] = nvml::kNotReady;
-  const auto section = probe();
-  const Gpu& seen = section->gpus.at(0);
-  EXPECT_TRUE(seen.remapped_rows.is_unreadable());
-  EXPECT_EQ(seen.remapped_rows.why(), "nvmlDeviceGetRemappedRows: Insufficient Permissions (4)");
-  EXPECT_TRUE(seen.modes.ecc.is_unreadable());
+  scenario_.nvml.gpus.assign(65, {});
+  const auto nvml = facts();
+  EXPECT_EQ(nvml.trouble, "nvmlDeviceGetCount_v2 reports 65 GPUs, and muster reads at most 64");
+  EXPECT_EQ(nvml.trouble_code, nvml::kOk);
+  EXPECT_TRUE(nvml.gpus.empty());
 }
 
 TEST(NvmlCallerTest, RetriesOnceIfTheDriverIsNotReady) {
@@ -420,15 +391,12 @@ class NvmlHangTest : public NvmlTest, public ::testing::WithParamInterface<const
 TEST_P(NvmlHangTest, AffectsOneGpuAndIsNamed) {
   scenario_.hangs.insert(fmt::format("{} gpu1", GetParam()));
   const auto begin = Clock::now();
-  const auto section = probe(580, 2s);
+  const auto nvml = facts(580, 2s);
   EXPECT_LT(Clock::now() - begin, 30s);
-  ASSERT_EQ(section.status, Status::ok) << section.reason;
-  const auto stuck = std::ranges::find(section->gpus, 1U, &Gpu::index);
-  EXPECT_EQ(stuck->stuck, GetParam());
-  const auto whole = std::ranges::find(section->gpus, 0U, &Gpu::index);
-  EXPECT_EQ(whole->stuck, "");
-  EXPECT_EQ(whole->memory, gpu(0).memory);
-  EXPECT_EQ(whole->link, gpu(0).link);
+  EXPECT_EQ(seen(nvml, 1).stuck, GetParam());
+  EXPECT_EQ(seen(nvml, 0).stuck, "");
+  EXPECT_EQ(seen(nvml, 0).memory, gpu(0).memory);
+  EXPECT_EQ(seen(nvml, 0).link, gpu(0).link);
 }
 
 INSTANTIATE_TEST_SUITE_P(Calls, NvmlHangTest,
@@ -438,11 +406,10 @@ INSTANTIATE_TEST_SUITE_P(Calls, NvmlHangTest,
 
 TEST_F(NvmlTest, KeepsFactsFromBeforeAHang) {
   scenario_.hangs.insert("nvmlDeviceGetPowerUsage gpu0");
-  const auto section = probe(580, 2s);
-  const auto stuck = std::ranges::find(section->gpus, 0U, &Gpu::index);
-  EXPECT_EQ(stuck->stuck, "nvmlDeviceGetPowerUsage");
-  EXPECT_EQ(stuck->serial, gpu(0).serial);
-  EXPECT_EQ(stuck->remapped_rows, gpu(0).remapped_rows);
+  const Gpu stuck = seen(facts(580, 2s), 0);
+  EXPECT_EQ(stuck.stuck, "nvmlDeviceGetPowerUsage");
+  EXPECT_EQ(stuck.serial, gpu(0).serial);
+  EXPECT_EQ(stuck.remapped_rows, gpu(0).remapped_rows);
 }
 
 TEST_F(NvmlTest, AHungDriverIsATimeout) {
@@ -454,11 +421,10 @@ TEST_F(NvmlTest, AHungDriverIsATimeout) {
 
 TEST_F(NvmlTest, HungPairsAffectOnlyTheirFact) {
   scenario_.hangs.insert("nvmlDeviceGetP2PStatus gpu0");
-  const auto section = probe(580, 2s);
-  ASSERT_EQ(section.status, Status::ok);
-  EXPECT_TRUE(section->gpus.at(0).peers.is_unreadable());
-  EXPECT_THAT(section->gpus.at(0).peers.why(), HasSubstr("nvmlDeviceGetP2PStatus"));
-  EXPECT_EQ(section->gpus.at(0).memory, gpu(0).memory);
+  const Gpu found = seen(facts(580, 2s), 0);
+  EXPECT_TRUE(found.peers.is_unreadable());
+  EXPECT_THAT(found.peers.why(), HasSubstr("nvmlDeviceGetP2PStatus"));
+  EXPECT_EQ(found.memory, gpu(0).memory);
 }
 
 TEST(GpuProbeTest, ALibraryThatCouldNotBeOpenedForLackOfDescriptorsIsNotAbsent) {

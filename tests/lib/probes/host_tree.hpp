@@ -2,6 +2,8 @@
 // Parts of a small healthy node as files.
 #pragma once
 
+#include <gtest/gtest.h>
+
 #include <initializer_list>
 #include <ostream>
 #include <string>
@@ -39,5 +41,16 @@ void write_disks(const TempDir& tree);     // one NVMe device, one md array
 void write_processes(const TempDir& tree);  // one sleeps, one is stuck
 void write_services(const TempDir& tree);   // three that run, one that has stopped
 void write_network(const TempDir& tree);    // eth0 and ib0
+
+// A test of one probe on the files that the functions `Write` make.
+template <auto Probe, auto... Write>
+class ProbeTest : public ::testing::Test {
+ protected:
+  ProbeTest() { (Write(tree_), ...); }
+
+  [[nodiscard]] auto probe() const { return Probe(root_of(tree_)); }
+
+  TempDir tree_;
+};
 
 }  // namespace muster

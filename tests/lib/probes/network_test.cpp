@@ -8,15 +8,11 @@
 namespace muster {
 namespace {
 
-class NetworkProbeTest : public ::testing::Test {
+class NetworkProbeTest : public ProbeTest<probe_network, write_network> {
  protected:
-  NetworkProbeTest() { write_network(tree_); }
-
   [[nodiscard]] Interface interface(std::size_t index) const {
-    return probe_network(root_of(tree_))->interfaces.at(index);
+    return probe()->interfaces.at(index);
   }
-
-  TempDir tree_;
 };
 
 TEST_F(NetworkProbeTest, SeesInterfacesAndTheirDevices) {
@@ -34,19 +30,15 @@ TEST_F(NetworkProbeTest, SeesInterfacesAndTheirDevices) {
   infiniband.type = 32U;
   infiniband.address = std::string("0101:00:00.0");
   infiniband.hca = "mlx5_ib0";
-  EXPECT_EQ(probe_network(root_of(tree_)), observed(Network{.interfaces = {ethernet, infiniband}}));
+  EXPECT_EQ(probe(), observed(Network{.interfaces = {ethernet, infiniband}}));
 }
 
-TEST_F(NetworkProbeTest, UsesTheFunctionAboveAVirtioDevice) {
+TEST_F(NetworkProbeTest, TheAddressIsOfTheFunctionAboveTheDevice) {
   tree_.write("sys/devices/pci0000:00/0000:00:03.0/virtio0/status", "0x0\n");
   tree_.link("sys/class/net/eth0/device", "../../../devices/pci0000:00/0000:00:03.0/virtio0");
   EXPECT_EQ(interface(0).address, Fact<std::string>(std::string("0000:00:03.0")));
-}
-
-TEST_F(NetworkProbeTest, TheAddressIsAbsentOffThePciBus) {
-  tree_.write("sys/devices/vmbus/f8b3781a-1e82-4818-a1c3-63d806ec15bb/id", "\n");
-  tree_.link("sys/class/net/eth0/device",
-             "../../../devices/vmbus/f8b3781a-1e82-4818-a1c3-63d806ec15bb");
+  tree_.write("sys/devices/vmbus/f8b3781a/id", "\n");
+  tree_.link("sys/class/net/eth0/device", "../../../devices/vmbus/f8b3781a");
   EXPECT_EQ(interface(0).address,
             Fact<std::string>::absent("/sys/class/net/eth0/device is not on the PCI bus"));
 }
@@ -69,13 +61,6 @@ TEST_F(NetworkProbeTest, AnInterfaceThatDisappearsIsUnreadable) {
   const auto gone = interface(0);
   EXPECT_TRUE(gone.operstate.is_unreadable());
   EXPECT_TRUE(gone.carrier.is_unreadable());
-}
-
-TEST(EmptyRootTest, IsAnErrorForTheNetworkProbe) {
-  const TempDir empty;
-  EXPECT_EQ(probe_network(root_of(empty)),
-            (Section<Network>{.status = Status::error,
-                              .reason = "open /sys/class/net: No such file or directory"}));
 }
 
 }  // namespace

@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include "lib/probes/probes.hpp"
-#include "tests/support/temp_dir.hpp"
+#include "tests/lib/probes/host_tree.hpp"
 
 namespace muster {
 namespace {
@@ -15,13 +15,15 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using std::string_literals::operator""s;  // NOLINT(misc-unused-using-decls)
 
 constexpr std::string_view kAer = "RxErr 2\nBadTLP 1\nTOTAL_ERR_COR 3\n";
 
-Fact<std::string> as_fact(std::string text) { return text; }
+constexpr std::string_view kGpuFolder =
+    "sys/devices/pci0000:00/0000:00:01.0/0000:01:00.0/0000:02:00.0";
 
 // A root port, a switch port and a GPU below it; and a function that is ignored.
-class PciTest : public ::testing::Test {
+class PciTest : public ProbeTest<probe_pci> {
  protected:
   PciTest() {
     add("pci0000:00/0000:00:01.0", "0x060400", "0x8086", "0x352a");
@@ -34,21 +36,18 @@ class PciTest : public ::testing::Test {
            std::string_view id) {
     const std::string folder = fmt::format("sys/devices/{}", place);
     const auto address = place.substr(place.rfind('/') + 1);
-    dir_.write(fmt::format("{}/class", folder), fmt::format("{}\n", device_class));
-    dir_.write(fmt::format("{}/vendor", folder), fmt::format("{}\n", vendor));
-    dir_.write(fmt::format("{}/device", folder), fmt::format("{}\n", id));
-    dir_.write(fmt::format("{}/config", folder), std::string("\xde\x10", 2).append(4094, '\0'));
-    dir_.link(fmt::format("sys/bus/pci/devices/{}", address),
-              fmt::format("../../../devices/{}", place));
+    write_files(tree_, folder,
+                {{"class", device_class},
+                 {"vendor", vendor},
+                 {"device", id},
+                 {"config", std::string("\xde\x10", 2).append(4094, '\0')}});
+    tree_.link(fmt::format("sys/bus/pci/devices/{}", address),
+               fmt::format("../../../devices/{}", place));
   }
 
   void write(std::string_view name, std::string_view text) const {
-    dir_.write(
-        fmt::format("sys/devices/pci0000:00/0000:00:01.0/0000:01:00.0/0000:02:00.0/{}", name),
-        text);
+    tree_.write(fmt::format("{}/{}", kGpuFolder, name), text);
   }
-
-  [[nodiscard]] Section<Pci> probe() const { return probe_pci(*Root::below(dir_.path())); }
 
   [[nodiscard]] PciDevice gpu() const {
     const auto section = probe();
@@ -57,11 +56,10 @@ class PciTest : public ::testing::Test {
     }
     return {};
   }
-
-  TempDir dir_;
 };
 
 TEST_F(PciTest, ListsDevicesAndTheBridgesAboveThem) {
+  tree_.link("sys/bus/pci/devices/0000:99:00.0", "../../../devices/gone");  // was unplugged
   const auto section = probe();
   ASSERT_TRUE(section.ok()) << section.reason;
   std::vector<std::string> seen;
@@ -97,15 +95,14 @@ TEST_F(PciTest, ReadsLinkPlaceAndDriver) {
   write("max_link_width", "16\n");
   write("numa_node", "-1\n");
   write("local_cpulist", "0-23,48-71\n");
-  dir_.link("sys/devices/pci0000:00/0000:00:01.0/0000:01:00.0/0000:02:00.0/driver",
-            "../../../../../bus/pci/drivers/nvidia");
+  tree_.link(fmt::format("{}/driver", kGpuFolder), "../../../../../bus/pci/drivers/nvidia");
   const auto device = gpu();
   EXPECT_EQ(device.link_speed_gts, Fact<double>(2.5));
   EXPECT_EQ(device.link_speed_max_gts, Fact<double>(32.0));
   EXPECT_EQ(device.link_width, Fact<unsigned>(8U));
   EXPECT_EQ(device.link_width_max, Fact<unsigned>(16U));
   EXPECT_EQ(device.numa_node, Fact<int>(-1));
-  EXPECT_EQ(device.local_cpus, as_fact("0-23,48-71"));
+  EXPECT_EQ(device.local_cpus, Fact<std::string>("0-23,48-71"s));
   EXPECT_EQ(device.driver, "nvidia");
   EXPECT_EQ(device.responding, Fact<bool>(true));
 }
@@ -171,30 +168,27 @@ TEST_F(PciTest, AnUnidentifiableDeviceIsAnError) {
   EXPECT_THAT(section->devices, IsEmpty());
 }
 
-TEST_F(PciTest, SkipsADeviceThatWasUnplugged) {
-  dir_.link("sys/bus/pci/devices/0000:99:00.0", "../../../devices/gone");
-  EXPECT_TRUE(probe().ok());
-}
-
-TEST(PciProbeTest, IsAbsentWithoutABus) {
-  const TempDir dir;
-  EXPECT_EQ(probe_pci(*Root::below(dir.path())).status, Status::absent);
-}
-
 TEST_F(PciTest, RecognisesAVirtualFunctionByItsPhysicalOne) {
   EXPECT_FALSE(gpu().virtual_function);
-  dir_.link("sys/devices/pci0000:00/0000:00:01.0/0000:01:00.0/0000:02:00.0/physfn", "..");
+  tree_.link(fmt::format("{}/physfn", kGpuFolder), "..");
   EXPECT_TRUE(gpu().virtual_function);
 }
 
 TEST_F(PciTest, ReadsTheFactsOfAnAmdGpu) {
   add("pci0002:00/0002:00:00.0", "0x120000", "0x1002", "0x74b5");
   const std::string folder = "sys/devices/pci0002:00/0002:00:00.0";
-  dir_.link(fmt::format("{}/driver", folder), "../../../bus/pci/drivers/amdgpu");
-  dir_.write(fmt::format("{}/mem_info_vram_total", folder), "206141652992\n");
-  dir_.write(fmt::format("{}/ras/umc_err_count", folder), "ue: 1\nce: 17\nde: 3\n");
-  dir_.write(fmt::format("{}/ras/gfx_err_count", folder), "ue: 0\nce: 0\n");
-  dir_.write(fmt::format("{}/ras/features", folder), "feature mask: 0x1\n");
+  tree_.link(fmt::format("{}/driver", folder), "../../../bus/pci/drivers/amdgpu");
+  write_files(tree_, folder,
+              {{"mem_info_vram_total", "206141652992\n"},
+               {"ras/umc_err_count", "ue: 1\nce: 17\nde: 3\n"},
+               {"ras/gfx_err_count", "ue: 0\nce: 0\n"},
+               {"ras/features", "feature mask: 0x1\n"},
+               {"ras/gpu_vram_bad_pages", "0x1 : 0x00001000 : R\n0x2 : 0x00001000 : P\n"},
+               {"current_compute_partition", "SPX\n"},
+               {"hwmon/hwmon7/temp2_label", "junction\n"},
+               {"hwmon/hwmon7/temp2_input", "61000\n"},
+               {"hwmon/hwmon7/temp2_crit", "100000\n"},
+               {"hwmon/hwmon7/power1_cap", "750000000\n"}});
   const auto section = probe();
   ASSERT_EQ(section->amd_gpus.size(), 1U);
   const AmdGpu& gpu = section->amd_gpus.front();
@@ -203,22 +197,14 @@ TEST_F(PciTest, ReadsTheFactsOfAnAmdGpu) {
   const std::map<std::string, RasCounts> blocks{{"gfx", {}},
                                                 {"umc", {.uncorrected = 1, .corrected = 17}}};
   EXPECT_EQ(gpu.ras, (Fact<std::map<std::string, RasCounts>>(blocks)));
-  dir_.write(fmt::format("{}/ras/gpu_vram_bad_pages", folder),
-             "0x00000001 : 0x00001000 : R\n0x00000002 : 0x00001000 : P\n");
-  dir_.write(fmt::format("{}/current_compute_partition", folder), "SPX\n");
-  dir_.write(fmt::format("{}/hwmon/hwmon7/temp2_label", folder), "junction\n");
-  dir_.write(fmt::format("{}/hwmon/hwmon7/temp2_input", folder), "61000\n");
-  dir_.write(fmt::format("{}/hwmon/hwmon7/temp2_crit", folder), "100000\n");
-  dir_.write(fmt::format("{}/hwmon/hwmon7/power1_cap", folder), "750000000\n");
-  const auto more = probe()->amd_gpus.front();
-  EXPECT_EQ(more.bad_pages, Fact<AmdBadPages>({.retired = 1, .pending = 1, .failed = 0}));
-  EXPECT_EQ(more.compute_partition, Fact<std::string>(std::string("SPX")));
+  EXPECT_EQ(gpu.bad_pages, Fact<AmdBadPages>({.retired = 1, .pending = 1, .failed = 0}));
+  EXPECT_EQ(gpu.compute_partition, Fact<std::string>("SPX"s));
   const std::vector<AmdSensor> sensors{{.name = "junction", .now_c = 61, .critical_c = 100.0}};
-  EXPECT_EQ(more.temperatures, (Fact<std::vector<AmdSensor>>(sensors)));
-  EXPECT_EQ(more.power_cap_w, Fact<double>(750));
-  EXPECT_TRUE(more.vbios.is_absent());
-  EXPECT_TRUE(more.power_w.is_absent());
-  dir_.write(fmt::format("{}/ras/gfx_err_count", folder), "busy\n");
+  EXPECT_EQ(gpu.temperatures, (Fact<std::vector<AmdSensor>>(sensors)));
+  EXPECT_EQ(gpu.power_cap_w, Fact<double>(750));
+  EXPECT_TRUE(gpu.vbios.is_absent());
+  EXPECT_TRUE(gpu.power_w.is_absent());
+  tree_.write(fmt::format("{}/ras/gfx_err_count", folder), "busy\n");
   EXPECT_TRUE(probe()->amd_gpus.front().ras.is_unreadable());
 }
 

@@ -11,14 +11,7 @@ namespace {
 
 using ::testing::IsEmpty;
 
-class ProcessesProbeTest : public ::testing::Test {
- protected:
-  ProcessesProbeTest() { write_processes(tree_); }
-
-  [[nodiscard]] Section<Processes> probe() const { return probe_processes(root_of(tree_)); }
-
-  TempDir tree_;
-};
+using ProcessesProbeTest = ProbeTest<probe_processes, write_processes>;
 
 TEST_F(ProcessesProbeTest, ReadsTheLoadAndNamesStuckTasks) {
   tree_.write("proc/7/stat", stat_line(7, "sh", 'Z', 70));
@@ -61,7 +54,6 @@ TEST_F(ProcessesProbeTest, RecognisesChildrenOfMusterByUserAndProgram) {
   EXPECT_FALSE(of_muster("0", "/usr/bin/df"));
 }
 
-// The kernel allows four million processes.
 TEST_F(ProcessesProbeTest, OmitsZombiesThatMusterIsAboutToCollect) {
   tree_.write("proc/7/stat", stat_line(7, "muster:ib", 'Z', 70));
   EXPECT_THAT(*probe()->zombies, ::testing::SizeIs(1));
@@ -69,6 +61,7 @@ TEST_F(ProcessesProbeTest, OmitsZombiesThatMusterIsAboutToCollect) {
   EXPECT_THAT(*probe()->zombies, IsEmpty());
 }
 
+// The kernel allows four million processes.
 TEST_F(ProcessesProbeTest, ListsVeryManyProcesses) {
   constexpr int kMany = 66000;
   for (int pid = 1000; pid < 1000 + kMany; ++pid) {
@@ -116,20 +109,6 @@ TEST_F(ProcessesProbeTest, TasksAreAbsentInARecordedNodeWithoutProcesses) {
 TEST_F(ProcessesProbeTest, EscapesTheNamesOfTasks) {
   tree_.write("proc/42/stat", stat_line(42, "a) D\n(b", 'D', 1));
   EXPECT_EQ(probe()->uninterruptible->at(0).name, "a) D\\x0a(b");
-}
-
-TEST_F(ProcessesProbeTest, ReadsThousandsOfProcesses) {
-  for (unsigned pid = 1000; pid < 2000; ++pid) {
-    tree_.write(fmt::format("proc/{}/stat", pid), stat_line(pid, "worker", 'Z', pid));
-  }
-  EXPECT_EQ(probe()->zombies->size(), 1000U);
-}
-
-TEST(EmptyRootTest, IsAnErrorForTheProcessesProbe) {
-  const TempDir empty;
-  EXPECT_EQ(probe_processes(root_of(empty)),
-            (Section<Processes>{.status = Status::error,
-                                .reason = "open /proc/loadavg: No such file or directory"}));
 }
 
 }  // namespace

@@ -12,11 +12,9 @@ namespace {
 
 using Units = std::vector<std::string>;
 
-class ServicesProbeTest : public ::testing::Test {
+class ServicesProbeTest : public ProbeTest<probe_services> {
  protected:
-  [[nodiscard]] Fact<Units> active() const { return probe_services(root_of(tree_))->active; }
-
-  TempDir tree_;
+  [[nodiscard]] Fact<Units> active() const { return probe()->active; }
 };
 
 TEST_F(ServicesProbeTest, ListsUnitsWithProcessesOrInvocations) {
@@ -30,14 +28,14 @@ TEST_F(ServicesProbeTest, FindsRootsUnitsByTheirFirstProcess) {
   tree_.write("sys/fs/cgroup/system.slice/gone.service/cgroup.procs", "9\n");
   tree_.write("sys/fs/cgroup/system.slice/other.service/cgroup.procs", "0\n");
   tree_.write("proc/7/status", "");
-  const auto services = probe_services(root_of(tree_));
+  const auto services = probe();
   EXPECT_EQ(services->active, Fact<Units>(Units{"gone.service", "here.service", "other.service"}));
   // The tree is ours.
   EXPECT_EQ(services->of_root, Fact<Units>(::geteuid() == 0 ? Units{"here.service"} : Units{}));
 }
 
 TEST_F(ServicesProbeTest, FailedUnitsAreAbsent) {
-  EXPECT_EQ(probe_services(root_of(tree_))->failed,
+  EXPECT_EQ(probe()->failed,
             Fact<Units>::absent("systemd writes the units that have failed into no file"));
 }
 
@@ -52,32 +50,21 @@ TEST_F(ServicesProbeTest, FindsInstancesOfATemplateInTheirSlice) {
   EXPECT_EQ(active(), Fact<Units>(Units{"getty@tty1.service"}));
 }
 
-TEST_F(ServicesProbeTest, AnEmptyGroupIsNotActive) {
+TEST_F(ServicesProbeTest, SkipsGroupsThatAreEmptyOrDisappear) {
   tree_.write("sys/fs/cgroup/system.slice/dead.service/cgroup.procs", "");
-  EXPECT_EQ(active(), Fact<Units>(Units{}));
-}
-
-TEST_F(ServicesProbeTest, SkipsAGroupThatDisappears) {
   tree_.link("sys/fs/cgroup/system.slice/gone.service", "nowhere");
   EXPECT_EQ(active(), Fact<Units>(Units{}));
 }
 
-TEST_F(ServicesProbeTest, UnitsAreUnreadableIfTheirProcessesAre) {
-  tree_.write("sys/fs/cgroup/system.slice/odd.service/cgroup.procs", "many\n");
-  EXPECT_TRUE(active().is_unreadable());
-}
-
 TEST_F(ServicesProbeTest, TrustsSystemdsLinkIfProcessesAreUnreadable) {
   tree_.write("sys/fs/cgroup/system.slice/odd.service/cgroup.procs", "many\n");
+  EXPECT_TRUE(active().is_unreadable());
   tree_.link("run/systemd/units/invocation:odd.service", "86c2");
   EXPECT_EQ(active(), Fact<Units>(Units{"odd.service"}));
 }
 
-TEST_F(ServicesProbeTest, UnitsAreAbsentWithoutSystemd) {
+TEST_F(ServicesProbeTest, UnitsAreAbsentOnlyWithoutSystemd) {
   EXPECT_EQ(active(), Fact<Units>::absent("systemd does not run this node"));
-}
-
-TEST_F(ServicesProbeTest, UnitsAreUnreadableIfSystemdShowsNone) {
   tree_.write("run/systemd/system/.keep", "");
   EXPECT_TRUE(active().is_unreadable());
 }

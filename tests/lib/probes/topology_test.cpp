@@ -8,7 +8,6 @@
 
 #include "lib/probes/probes.hpp"
 #include "tests/lib/probes/host_tree.hpp"
-#include "tests/support/temp_dir.hpp"
 
 namespace muster {
 namespace {
@@ -33,7 +32,7 @@ void write_bytes(std::string& config, std::size_t at, unsigned value, unsigned b
 }
 
 // Two NUMA nodes of two CPUs each; node 0 has a GPU and an HCA below one switch, node 1 an NVMe.
-class TopologyProbeTest : public ::testing::Test {
+class TopologyProbeTest : public ProbeTest<probe_topology> {
  protected:
   TopologyProbeTest() {
     for (const char* list : {"online", "possible", "present"}) {
@@ -65,12 +64,11 @@ class TopologyProbeTest : public ::testing::Test {
   }
 
   void add_cpu(unsigned cpu) const {
-    const std::string folder = fmt::format("sys/devices/system/cpu/cpu{}/topology", cpu);
-    const std::string package = cpu < 2 ? "3\n" : "c\n";
-    tree_.write(fmt::format("{}/physical_package_id", folder), fmt::format("{}\n", cpu / 2));
-    tree_.write(fmt::format("{}/core_id", folder), fmt::format("{}\n", cpu));
-    tree_.write(fmt::format("{}/thread_siblings", folder), fmt::format("{:x}\n", 1U << cpu));
-    tree_.write(fmt::format("{}/core_siblings", folder), package);
+    write_files(tree_, fmt::format("sys/devices/system/cpu/cpu{}/topology", cpu),
+                {{"physical_package_id", fmt::format("{}\n", cpu / 2)},
+                 {"core_id", fmt::format("{}\n", cpu)},
+                 {"thread_siblings", fmt::format("{:x}\n", 1U << cpu)},
+                 {"core_siblings", cpu < 2 ? "3\n" : "c\n"}});
   }
 
   void add_node(unsigned node, const std::string& mask) const {
@@ -115,12 +113,6 @@ class TopologyProbeTest : public ::testing::Test {
     write_bytes(config, 0x1a, subordinate, 1);
     write_function({address, folder, 0x11f8, 0x4000, 0x060400, "3"}, config);
   }
-
-  [[nodiscard]] Section<Topology> probe() const {
-    return probe_topology(*Root::below(tree_.path()));
-  }
-
-  TempDir tree_;
 };
 
 TEST_F(TopologyProbeTest, PlacesGpusHcasAndNvmeByTheirLocalCpus) {
@@ -137,9 +129,6 @@ TEST_F(TopologyProbeTest, PlacesGpusHcasAndNvmeByTheirLocalCpus) {
 TEST_F(TopologyProbeTest, PlacesADeviceWithAnUnknownNumaNode) {
   tree_.write("sys/devices/pci0102:00/0102:00:00.0/numa_node", "-1\n");
   EXPECT_THAT(probe()->devices.at(2).numa_nodes, ElementsAre(1));
-}
-
-TEST_F(TopologyProbeTest, ListsAllNodesOfTheLocalCpus) {
   tree_.write("sys/devices/pci0102:00/0102:00:00.0/local_cpus", "f\n");
   EXPECT_THAT(probe()->devices.at(2).numa_nodes, ElementsAre(0, 1));
 }

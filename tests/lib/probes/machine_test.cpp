@@ -9,17 +9,11 @@
 namespace muster {
 namespace {
 
-class CpuProbeTest : public ::testing::Test {
+class CpuProbeTest : public ProbeTest<probe_cpu, write_cpus> {
  protected:
-  CpuProbeTest() { write_cpus(tree_); }
-
-  [[nodiscard]] Section<Cpu> probe() const { return probe_cpu(root_of(tree_)); }
-
   void write_topology(unsigned cpu, std::string_view file, std::string_view value) const {
     tree_.write(fmt::format("sys/devices/system/cpu/cpu{}/topology/{}", cpu, file), value);
   }
-
-  TempDir tree_;
 };
 
 TEST_F(CpuProbeTest, CountsSocketsCoresAndThreads) {
@@ -39,15 +33,12 @@ TEST_F(CpuProbeTest, CountsSocketsCoresAndThreads) {
                                                               .page_cache_bytes = 512000U}}}));
 }
 
-TEST_F(CpuProbeTest, ListsOfflineCpus) {
+TEST_F(CpuProbeTest, CountsOnlyOnlineCpus) {
   tree_.write("sys/devices/system/cpu/online", "0-4,6\n");
   const auto cpu = probe().facts;
   EXPECT_EQ(cpu.offline, Fact<std::string>(std::string("5,7")));
   EXPECT_EQ(cpu.threads, Fact<unsigned>(6U));
   EXPECT_EQ(cpu.cores, Fact<unsigned>(4U));
-}
-
-TEST_F(CpuProbeTest, DoesNotCountOfflineCores) {
   tree_.write("sys/devices/system/cpu/online", "0-5\n");
   EXPECT_EQ(probe()->cores, Fact<unsigned>(3U));
 }
@@ -78,17 +69,6 @@ TEST_F(CpuProbeTest, CountsCoresWithoutSockets) {
                              "the kernel does not know the sockets (physical_package_id -1)"));
 }
 
-TEST_F(CpuProbeTest, CountsHundredsOfCpus) {
-  tree_.write("sys/devices/system/cpu/online", "0-383\n");
-  tree_.write("sys/devices/system/cpu/present", "0-383\n");
-  for (unsigned cpu = 0; cpu < 384; ++cpu) {
-    write_topology(cpu, "physical_package_id", fmt::format("{}\n", cpu / 192));
-    write_topology(cpu, "die_id", "0\n");
-    write_topology(cpu, "core_id", fmt::format("{}\n", cpu % 192));
-  }
-  EXPECT_EQ(probe()->cores, Fact<unsigned>(384U));
-}
-
 TEST_F(CpuProbeTest, KeepsNodesWithoutCpus) {
   tree_.write("sys/devices/system/node/node1/cpulist", "\n");
   EXPECT_EQ(
@@ -97,14 +77,11 @@ TEST_F(CpuProbeTest, KeepsNodesWithoutCpus) {
           .id = 1, .cpus = std::string(), .memory_bytes = 1024000U, .page_cache_bytes = 512000U}));
 }
 
-TEST_F(CpuProbeTest, NodesAreAbsentWithoutNuma) {
-  tree_.remove("sys/devices/system/node");
-  EXPECT_TRUE(probe()->numa_nodes.is_absent());
-}
-
-TEST_F(CpuProbeTest, NodesAreUnreadableWithoutTheirList) {
+TEST_F(CpuProbeTest, NodesAreAbsentOnlyWithoutNuma) {
   tree_.remove("sys/devices/system/node/online");
   EXPECT_TRUE(probe()->numa_nodes.is_unreadable());
+  tree_.remove("sys/devices/system/node");
+  EXPECT_TRUE(probe()->numa_nodes.is_absent());
 }
 
 TEST_F(CpuProbeTest, TheModelIsAbsentOnArm) {
@@ -125,19 +102,7 @@ TEST_F(CpuProbeTest, CoresAreUnreadableIfACpuHasNoTopology) {
   EXPECT_EQ(cpu.threads, Fact<unsigned>(8U));
 }
 
-TEST(EmptyRootTest, IsAnErrorForTheCpuProbe) {
-  const TempDir empty;
-  EXPECT_EQ(probe_cpu(root_of(empty)).status, Status::error);
-}
-
-class MemoryProbeTest : public ::testing::Test {
- protected:
-  MemoryProbeTest() { write_memory(tree_); }
-
-  [[nodiscard]] Section<Memory> probe() const { return probe_memory(root_of(tree_)); }
-
-  TempDir tree_;
-};
+using MemoryProbeTest = ProbeTest<probe_memory, write_memory>;
 
 TEST_F(MemoryProbeTest, ReadsMemorySwapAndHugePages) {
   EXPECT_EQ(probe(), observed(Memory{.total_bytes = 2000UL * 1024,
@@ -167,11 +132,90 @@ TEST_F(MemoryProbeTest, ValuesThatMeminfoOmitsAreUnreadable) {
             Fact<std::uint64_t>::unreadable("meminfo has no MemAvailable"));
 }
 
-TEST(EmptyRootTest, IsAnErrorForTheMemoryProbe) {
-  const TempDir empty;
-  EXPECT_EQ(probe_memory(root_of(empty)),
-            (Section<Memory>{.status = Status::error,
-                             .reason = "open /proc/meminfo: No such file or directory"}));
+using IdentityProbeTest = ProbeTest<probe_identity, write_identity>;
+
+TEST_F(IdentityProbeTest, ReadsTheIdentity) {
+  tree_.write("run/cloud-init/instance-data.json",
+              R"({"ds": {"meta_data": {"imds": {"compute": {"vmSize": "Standard_ND40rs_v2"}}}}})");
+  EXPECT_EQ(probe(),
+            observed(Identity{.hostname = "gpu-0007",
+                              .boot_id = std::string("1f080c0c-7496-44a5-b0ed-7dfff1bfa5b0"),
+                              .uptime_s = 12345.67,
+                              .dmi_vendor = std::string("Microsoft Corporation"),
+                              .dmi_product = std::string("Virtual Machine"),
+                              .chassis_asset_tag = std::string("7783-7084-3265-9085-8269-3286-77"),
+                              .hypervisor = true,
+                              .foreign_root = true,
+                              .physical_host = std::string("blz01.example.net"),
+                              .instance_size = std::string("Standard_ND40rs_v2")}));
+}
+
+TEST_F(IdentityProbeTest, ReadsTheInstanceSize) {
+  EXPECT_TRUE(probe()->instance_size.is_absent());
+  tree_.write("run/cloud-init/instance-data.json", R"({"ds": {"meta_data": {"vmSize": "S_a"}}})");
+  EXPECT_EQ(probe()->instance_size, Fact<std::string>(std::string("S_a")));
+  tree_.write("run/cloud-init/instance-data.json",
+              R"({"ds": {"meta_data": "redacted for non-root user"}})");
+  tree_.write("run/cloud-init/instance-data-sensitive.json",
+              R"({"ds": {"meta_data": {"instance-type": "p5.48xlarge"}}})");
+  EXPECT_EQ(probe()->instance_size, Fact<std::string>(std::string("p5.48xlarge")));
+}
+
+TEST_F(IdentityProbeTest, InvalidInstanceDataIsUnreadable) {
+  tree_.write("run/cloud-init/instance-data.json", "{\"ds\": ");
+  EXPECT_TRUE(probe()->instance_size.is_unreadable());
+  tree_.write("run/cloud-init/instance-data.json", std::string(9UL * 1024 * 1024, ' '));
+  EXPECT_TRUE(probe()->instance_size.is_unreadable());
+  EXPECT_TRUE(probe().ok());
+  tree_.remove("run/cloud-init/instance-data.json");
+  tree_.write("run/cloud-init/instance-data.json/x", "");
+  EXPECT_FALSE(probe()->instance_size.known());
+  EXPECT_TRUE(probe().ok());
+}
+
+TEST_F(IdentityProbeTest, TrustsTheProcessorFlagForBareMetal) {
+  tree_.write("proc/cpuinfo", "processor\t: 0\nflags\t\t: fpu lm\n");
+  EXPECT_FALSE(probe()->hypervisor);
+}
+
+TEST_F(IdentityProbeTest, RecognisesAGuestOnArmByItsVendorOrXen) {
+  tree_.write("proc/cpuinfo", "processor\t: 0\nFeatures\t: fp asimd\n");
+  EXPECT_TRUE(probe()->hypervisor);
+  tree_.remove("sys/class/dmi");
+  EXPECT_FALSE(probe()->hypervisor);
+  tree_.write("sys/hypervisor/type", "xen\n");
+  EXPECT_TRUE(probe()->hypervisor);
+}
+
+TEST_F(IdentityProbeTest, ABlankOrMissingDmiFieldIsAbsent) {
+  tree_.write("sys/class/dmi/id/chassis_asset_tag", " \n");
+  EXPECT_EQ(probe()->chassis_asset_tag,
+            Fact<std::string>::absent("/sys/class/dmi/id/chassis_asset_tag is blank"));
+  tree_.remove("sys/class/dmi");
+  EXPECT_TRUE(probe()->dmi_vendor.is_absent());
+}
+
+TEST_F(IdentityProbeTest, EscapesTextOfFirmware) {
+  tree_.write("sys/class/dmi/id/product_name", "X\x1b[31m\xff\n");
+  EXPECT_EQ(probe()->dmi_product, Fact<std::string>(std::string("X\\x1b[31m\\xff")));
+}
+
+TEST_F(IdentityProbeTest, RefusesAnInvalidUptime) {
+  tree_.write("proc/uptime", "-5.0 1.0\n");
+  EXPECT_EQ(probe()->uptime_s,
+            Fact<double>::unreadable("read /proc/uptime: expected seconds, got \"-5.0 1.0\""));
+}
+
+TEST_F(IdentityProbeTest, DoesNotReadAnEndlessPool) {
+  tree_.write("var/lib/hyperv/.kvp_pool_3", std::string(2UL * 1024 * 1024, 'x'));
+  EXPECT_TRUE(probe()->physical_host.is_unreadable());
+}
+
+TEST_F(IdentityProbeTest, KeepsTheRestIfTheNameIsUnreadable) {
+  tree_.remove("proc/sys/kernel/hostname");
+  const auto section = probe();
+  EXPECT_TRUE(section.ok());
+  EXPECT_EQ(section->hostname, "");
 }
 
 }  // namespace

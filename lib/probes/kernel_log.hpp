@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Parses records of the kernel log, and selects those worth keeping.
+// Parses records of the kernel log, and selects those worth keeping. The probe reads from the
+// oldest record: by record from the device, by line from a recorded file. It is bounded in size and
+// time, and never blocks.
 #pragma once
 
 #include <cstddef>
