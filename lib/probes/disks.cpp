@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <limits>
+#include <regex>
 
 #include "lib/base/text.hpp"
 #include "lib/probes/attributes.hpp"
@@ -18,28 +19,20 @@ constexpr std::string_view kNvme = "/sys/class/nvme";
 constexpr std::string_view kBlock = "/sys/block";
 constexpr std::uint64_t kSector = 512;  // the unit of `size` for every device
 
-bool skip_number(std::string_view& text) {
-  const auto digits = std::min(text.find_first_not_of("0123456789"), text.size());
-  text.remove_prefix(digits);
-  return digits > 0;
-}
-
-bool skip_prefix(std::string_view& text, std::string_view prefix) {
-  if (!text.starts_with(prefix)) return false;
-  text.remove_prefix(prefix.size());
-  return true;
+// The names in a folder; none if it does not exist.
+Result<std::vector<std::string>> list_if_any(const Root& root, std::string_view folder) {
+  auto names = root.list(folder);
+  if (!names && names.error().missing) return std::vector<std::string>();
+  return names;
 }
 
 // The block device of a namespace's folder: nvme0n1 itself, or nvme0n1 for the path nvme0c1n1 of
 // native multipath.
-std::optional<std::string> block_name(std::string_view folder) {
-  auto rest = folder;
-  if (!skip_prefix(rest, "nvme") || !skip_number(rest)) return std::nullopt;
-  const auto subsystem = folder.substr(0, folder.size() - rest.size());
-  if (skip_prefix(rest, "c") && !skip_number(rest)) return std::nullopt;
-  const auto name_space = rest;
-  if (!skip_prefix(rest, "n") || !skip_number(rest) || !rest.empty()) return std::nullopt;
-  return fmt::format("{}{}", subsystem, name_space);
+std::optional<std::string> block_name(const std::string& folder) {
+  static const std::regex kNamespace("(nvme[0-9]+)(c[0-9]+)?(n[0-9]+)");
+  std::smatch parts;
+  if (!std::regex_match(folder, parts, kNamespace)) return std::nullopt;
+  return fmt::format("{}{}", parts.str(1), parts.str(3));
 }
 
 Result<std::uint64_t> read_size(const Root& root, std::string_view folder) {
@@ -68,10 +61,6 @@ Result<unsigned> read_count_of_disks(const Root& root, std::string_view path) {
   return static_cast<unsigned>(*count);
 }
 
-bool is_controller(std::string_view name) {
-  return skip_prefix(name, "nvme") && skip_number(name) && name.empty();
-}
-
 // Clouds also attach remote disks as NVMe controllers; only the model tells them apart.
 constexpr std::array<std::string_view, 3> kRemote{"MSFT NVMe Accelerator",
                                                   "Amazon Elastic Block Store", "nvme_card-pd"};
@@ -87,10 +76,9 @@ bool is_local(const Root& root, std::string_view controller) {
 
 Result<void> read_controller(const Root& root, const std::string& controller, Disks& disks) {
   const auto folder = fmt::format("{}/{}", kNvme, controller);
-  const auto entries = root.list(folder);
-  if (!entries && !entries.error().missing) return tl::unexpected(entries.error());
+  TRY_ASSIGN(const auto entries, list_if_any(root, folder));
   bool any = false;
-  for (const auto& entry : entries.value_or(std::vector<std::string>())) {
+  for (const auto& entry : entries) {
     const auto block = block_name(entry);
     if (!block) continue;
     any = true;
@@ -115,21 +103,18 @@ Result<void> read_controller(const Root& root, const std::string& controller, Di
 }
 
 Result<void> read_nvme(const Root& root, Disks& disks) {
-  const auto names = root.list(kNvme);
-  if (!names && names.error().missing) return {};  // no driver is loaded
-  if (!names) return tl::unexpected(names.error());
-  for (const auto& name : *names) {
-    if (!is_controller(name) || !is_local(root, name)) continue;
-    if (auto read = read_controller(root, name, disks); !read) return read;
+  static const std::regex kController("nvme[0-9]+");
+  TRY_ASSIGN(const auto names, list_if_any(root, kNvme));
+  for (const auto& name : names) {
+    if (!std::regex_match(name, kController) || !is_local(root, name)) continue;
+    TRY(read_controller(root, name, disks));
   }
   return {};
 }
 
 Result<void> read_raid(const Root& root, Disks& disks) {
-  const auto names = root.list(kBlock);
-  if (!names && names.error().missing) return {};
-  if (!names) return tl::unexpected(names.error());
-  for (const auto& name : *names) {
+  TRY_ASSIGN(const auto names, list_if_any(root, kBlock));
+  for (const auto& name : names) {
     const auto folder = fmt::format("{}/{}/md", kBlock, name);
     if (!name.starts_with("md") || !root.exists(folder)) continue;
     disks.raid.push_back(
@@ -164,10 +149,8 @@ Fact<std::vector<StackedDevice>> read_stacked(const Root& root) {
 Section<Disks> probe_disks(const Root& root) {
   if (!root.exists("/sys")) return not_observed<Disks>("there is no /sys");
   Disks disks;
-  const auto nvme = read_nvme(root, disks);
-  if (!nvme) return not_observed<Disks>(nvme.error().message);
-  const auto raid = read_raid(root, disks);
-  if (!raid) return not_observed<Disks>(raid.error().message);
+  const auto read = read_nvme(root, disks).and_then([&] { return read_raid(root, disks); });
+  if (!read) return not_observed<Disks>(read.error().message);
   disks.stacked = read_stacked(root);
   return observed(std::move(disks));
 }

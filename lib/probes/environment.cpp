@@ -68,34 +68,28 @@ Fact<std::vector<NcclSetting>> read_nccl(const Root& root, const Variables& vari
   return settings;
 }
 
-struct Named {
-  std::string path;
-  std::string origin;
-};
-
-// The profile's file, else the one that NCCL would use.
-Named topology_file(const Wanted& wanted, const Fact<std::vector<NcclSetting>>& settings) {
-  if (!wanted.nccl_topology.empty()) return {.path = wanted.nccl_topology, .origin = "profile"};
-  Named named;
-  if (!settings) return named;
-  for (const auto& setting : *settings) {
-    if (setting.name == "NCCL_TOPO_FILE") named = {.path = setting.value, .origin = setting.origin};
+// The setting of the file: the profile's, else the one that NCCL would use.
+NcclSetting topology_file(const Wanted& wanted, const Fact<std::vector<NcclSetting>>& settings) {
+  if (!wanted.nccl_topology.empty()) return {.value = wanted.nccl_topology, .origin = "profile"};
+  NcclSetting named;
+  for (const auto& setting : settings.value_or({})) {
+    if (setting.name == "NCCL_TOPO_FILE") named = setting;
   }
   return named;
 }
 
-Fact<NcclTopology> read_topology(const Root& root, const Named& named) {
-  if (named.path.empty())
+Fact<NcclTopology> read_topology(const Root& root, const NcclSetting& named) {
+  if (named.value.empty())
     return make_missing("neither the profile nor NCCL_TOPO_FILE names a topology file");
-  const auto text = root.read(named.path, kMaxTopology);
+  const auto text = root.read(named.value, kMaxTopology);
   // A named file is required, so it is not absent.
   if (!text) return make_error(fmt::format("{} (named by {})", text.error().message, named.origin));
   auto topology = parse_nccl_topology(*text);
   if (!topology) {
-    return make_error(fmt::format("{} (named by {}): {}", printable(named.path), named.origin,
+    return make_error(fmt::format("{} (named by {}): {}", printable(named.value), named.origin,
                                   topology.error().message));
   }
-  topology->path = printable(named.path, kLongestValue);
+  topology->path = printable(named.value, kLongestValue);
   topology->origin = named.origin;
   return topology;
 }

@@ -46,8 +46,6 @@ constexpr std::array<std::uint64_t, 10> kVirtualFunctionIds{
     0xa2d3,  // BlueField
 };
 
-Result<std::string> parse_printable(std::string_view text) { return printable(text, 100); }
-
 bool says(const std::string& message, int error) {
   return message.find(errno_text(error)) != std::string::npos;
 }
@@ -99,16 +97,13 @@ void read_rate(const Root& root, const std::string& folder, IbPort& port) {
   port.rate_gbps = rate.map(&LinkRate::gbps);
   port.width = rate.map(&LinkRate::lanes);
   port.speed = rate.map(&LinkRate::speed);
-  if (rate && rate->speed.empty()) {
-    port.speed = make_missing("the kernel names no lane speed");
-  }
+  if (rate && rate->speed.empty()) port.speed = make_missing("the kernel names no lane speed");
 }
 
 IbPort read_port(const Root& root, const std::string& folder, bool virtual_function) {
   IbPort port;
   // Empty, neither InfiniBand nor Ethernet, if it cannot be read.
-  port.link_layer =
-      read_and_parse(root, fmt::format("{}/link_layer", folder), parse_printable).value_or("");
+  port.link_layer = read_text(root, fmt::format("{}/link_layer", folder)).value_or("");
   port.state = read_and_parse(root, fmt::format("{}/state", folder), parse_numbered_state);
   port.physical_state =
       read_and_parse(root, fmt::format("{}/phys_state", folder), parse_numbered_state);
@@ -183,9 +178,9 @@ Hca read_hca(const Root& root, const std::string& name) {
   hca.name = printable(name, 64);
   hca.address = read_address(root, device);
   hca.node_guid = read_and_parse(root, fmt::format("{}/node_guid", device), parse_guid);
-  hca.firmware = read_and_parse(root, fmt::format("{}/fw_ver", device), parse_printable);
-  hca.type = read_and_parse(root, fmt::format("{}/hca_type", device), parse_printable);
-  hca.board = read_and_parse(root, fmt::format("{}/board_id", device), parse_printable);
+  hca.firmware = read_text(root, fmt::format("{}/fw_ver", device));
+  hca.type = read_text(root, fmt::format("{}/hca_type", device));
+  hca.board = read_text(root, fmt::format("{}/board_id", device));
   hca.virtual_function = is_virtual_function(root, device);
   hca.netdevs = Fact<std::vector<std::string>>(root.list(fmt::format("{}/device/net", device)));
   hca.ports = read_ports(root, device, hca.virtual_function);

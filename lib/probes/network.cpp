@@ -53,18 +53,13 @@ Fact<bool> read_carrier(const Root& root, const std::string& folder) {
 Fact<std::uint64_t> read_speed(const Root& root, const std::string& folder) {
   const auto path = fmt::format("{}/speed", folder);
   const auto answer = ask_driver(root, path);
-  if (answer.refused || (answer.line && *answer.line == "-1")) {
+  // An unknown speed is -1, which older kernels print without its sign.
+  if (answer.refused || (answer.line && (*answer.line == "-1" || *answer.line == "4294967295"))) {
     return make_missing("the driver does not know the speed");
   }
   if (!answer.line) return tl::unexpected(answer.line.error());
   const auto speed = parse_unsigned(*answer.line);
-  if (!speed) {
-    return make_error(fmt::format("read {}: {}", path, speed.error().message));
-  }
-  // Older kernels print the unknown speed (-1) without its sign.
-  if (*speed == std::numeric_limits<std::uint32_t>::max()) {
-    return make_missing("the driver does not know the speed");
-  }
+  if (!speed) return make_error(fmt::format("read {}: {}", path, speed.error().message));
   return *speed;
 }
 

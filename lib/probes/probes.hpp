@@ -81,8 +81,6 @@ struct NvmlOptions {
 [[nodiscard]] Section<Services> probe_services(const Root& root);
 [[nodiscard]] Section<Network> probe_network(const Root& root);
 [[nodiscard]] Section<Pci> probe_pci(const Root& root);
-// The facts of the amdgpu driver about the GPU at a PCI address.
-[[nodiscard]] AmdGpu read_amd_gpu(const Root& root, std::string_view address);
 [[nodiscard]] Section<Infiniband> probe_infiniband(const Root& root, bool link_errors = false);
 [[nodiscard]] Section<Verbs> probe_verbs(const Root& root);
 [[nodiscard]] Section<Topology> probe_topology(const Root& root);

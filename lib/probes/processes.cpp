@@ -135,13 +135,10 @@ constexpr std::string_view kDeleted = " (deleted)";
 constexpr std::chrono::seconds kLongestWait{1};  // for all processes that are being killed
 constexpr double kTicksPerSecond = 100;          // USER_HZ, the unit of start times on x86 and Arm
 
-// The name of a file that only the child can have opened, visible as long as the child exists.
-std::string shown_name(std::string_view work) {
-  return fmt::format("/memfd:{}{}{}", kOwnName, work, kDeleted);
-}
-
+// Only the child can have opened a file "/memfd:muster:probe cpu (deleted)", which is visible for
+// as long as the child exists.
 std::string announced_by(const Root& host, const std::string& folder) {
-  const std::string start = shown_name({}).substr(0, shown_name({}).size() - kDeleted.size());
+  const auto start = fmt::format("/memfd:{}", kOwnName);
   const auto files = host.list(fmt::format("{}/fd", folder));
   if (!files) return {};
   for (const auto& file : *files) {

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <set>
 
 #include "lib/base/text.hpp"
@@ -103,18 +104,19 @@ Result<std::uint64_t> read_aer_total(const Root& root, std::string_view address,
   return *total;
 }
 
+// Without AER all three files are missing.
 Fact<AerCounts> read_aer(const Root& root, std::string_view address) {
-  const auto fatal = read_aer_total(root, address, "aer_dev_fatal");
-  const auto non_fatal = read_aer_total(root, address, "aer_dev_nonfatal");
-  const auto correctable = read_aer_total(root, address, "aer_dev_correctable");
-  const bool all_missing = !fatal && fatal.error().missing && !non_fatal &&
-                           non_fatal.error().missing && !correctable && correctable.error().missing;
-  if (all_missing) return make_missing("the kernel reports no AER for this device");
-  for (const auto* count : {&fatal, &non_fatal, &correctable}) {
-    // Without AER all three files are missing.
-    if (!*count) return make_error(count->error().message);
+  const std::array counts{read_aer_total(root, address, "aer_dev_fatal"),
+                          read_aer_total(root, address, "aer_dev_nonfatal"),
+                          read_aer_total(root, address, "aer_dev_correctable")};
+  const auto is_missing = [](const auto& count) { return !count && count.error().missing; };
+  if (std::ranges::all_of(counts, is_missing)) {
+    return make_missing("the kernel reports no AER for this device");
   }
-  return AerCounts{.fatal = *fatal, .non_fatal = *non_fatal, .correctable = *correctable};
+  for (const auto& count : counts) {
+    if (!count) return make_error(count.error().message);
+  }
+  return AerCounts{.fatal = *counts[0], .non_fatal = *counts[1], .correctable = *counts[2]};
 }
 
 void read_config(const Root& root, PciDevice& device) {
@@ -192,32 +194,6 @@ Result<PciDevice> read_bridge(const Root& root, const std::string& address) {
   TRY_ASSIGN(const auto vendor, read_id(root, address, "vendor"));
   TRY_ASSIGN(const auto id, read_id(root, address, "device"));
   return read_device(root, address, PciKind::bridge, vendor, id);
-}
-
-Result<Pci> read_bus(const Root& root, const std::vector<std::string>& addresses) {
-  Pci pci;
-  std::set<std::string> bridges;
-  for (const auto& address : addresses) {
-    auto entry = read_entry(root, address);
-    if (!entry) {
-      // It may have been unplugged since the listing.
-      if (!root.exists(fmt::format("{}/{}", kDevices, address))) continue;
-      return tl::unexpected(entry.error());
-    }
-    if (!*entry) continue;
-    if ((*entry)->kind == PciKind::gpu || (*entry)->kind == PciKind::hca) {
-      bridges.insert((*entry)->upstream.begin(), (*entry)->upstream.end());
-    }
-    if ((*entry)->driver == "amdgpu") pci.amd_gpus.push_back(read_amd_gpu(root, address));
-    pci.devices.push_back(*std::move(*entry));
-  }
-  for (const auto& address : bridges) {
-    TRY_ASSIGN(auto bridge, read_bridge(root, address));
-    pci.devices.push_back(std::move(bridge));
-  }
-  std::ranges::sort(pci.devices, {}, &PciDevice::address);
-  std::ranges::sort(pci.amd_gpus, {}, &AmdGpu::address);
-  return pci;
 }
 
 // "ue: 0\nce: 3\n"; newer drivers add "de: 0", errors in data that was not used.
@@ -304,9 +280,7 @@ void read_sensors(const Root& root, std::string_view folder, AmdGpu& gpu) {
   const auto sensors = sensors_of(root, folder);
   if (!sensors) {
     gpu.temperatures = tl::unexpected(sensors.error());
-    for (auto* power : {&gpu.power_w, &gpu.power_cap_w, &gpu.power_cap_default_w}) {
-      *power = tl::unexpected(sensors.error());
-    }
+    gpu.power_w = gpu.power_cap_w = gpu.power_cap_default_w = Fact<double>::failed(sensors.error());
     return;
   }
   gpu.temperatures = read_temperatures(root, *sensors);
@@ -319,22 +293,9 @@ void read_sensors(const Root& root, std::string_view folder, AmdGpu& gpu) {
       read_scaled(root, fmt::format("{}/power1_cap_default", *sensors), kPerWatt);
 }
 
-}  // namespace
-
-Section<Pci> probe_pci(const Root& root) {
-  const auto addresses = root.list(kDevices);
-  if (!addresses) {
-    return not_observed<Pci>(addresses.error().missing ? Status::absent : Status::error,
-                             addresses.error().message);
-  }
-
-  auto pci = read_bus(root, *addresses);
-  if (!pci) return not_observed<Pci>(pci.error().message);
-  return observed(*std::move(pci));
-}
-
+// The facts of the amdgpu driver about the GPU at a PCI address.
 AmdGpu read_amd_gpu(const Root& root, std::string_view address) {
-  const auto folder = fmt::format("/sys/bus/pci/devices/{}", address);
+  const auto folder = fmt::format("{}/{}", kDevices, address);
   AmdGpu gpu{.address = std::string(address)};
   gpu.memory_bytes = read_unsigned(root, fmt::format("{}/mem_info_vram_total", folder));
   gpu.memory_used_bytes = read_unsigned(root, fmt::format("{}/mem_info_vram_used", folder));
@@ -353,6 +314,46 @@ AmdGpu read_amd_gpu(const Root& root, std::string_view address) {
   gpu.replays = read_unsigned(root, fmt::format("{}/pcie_replay_count", folder));
   read_sensors(root, folder, gpu);
   return gpu;
+}
+
+Result<Pci> read_bus(const Root& root, const std::vector<std::string>& addresses) {
+  Pci pci;
+  std::set<std::string> bridges;
+  for (const auto& address : addresses) {
+    auto entry = read_entry(root, address);
+    if (!entry) {
+      // It may have been unplugged since the listing.
+      if (!root.exists(fmt::format("{}/{}", kDevices, address))) continue;
+      return tl::unexpected(entry.error());
+    }
+    if (!*entry) continue;
+    if ((*entry)->kind == PciKind::gpu || (*entry)->kind == PciKind::hca) {
+      bridges.insert((*entry)->upstream.begin(), (*entry)->upstream.end());
+    }
+    if ((*entry)->driver == "amdgpu") pci.amd_gpus.push_back(read_amd_gpu(root, address));
+    pci.devices.push_back(*std::move(*entry));
+  }
+  for (const auto& address : bridges) {
+    TRY_ASSIGN(auto bridge, read_bridge(root, address));
+    pci.devices.push_back(std::move(bridge));
+  }
+  std::ranges::sort(pci.devices, {}, &PciDevice::address);
+  std::ranges::sort(pci.amd_gpus, {}, &AmdGpu::address);
+  return pci;
+}
+
+}  // namespace
+
+Section<Pci> probe_pci(const Root& root) {
+  const auto addresses = root.list(kDevices);
+  if (!addresses) {
+    return not_observed<Pci>(addresses.error().missing ? Status::absent : Status::error,
+                             addresses.error().message);
+  }
+
+  auto pci = read_bus(root, *addresses);
+  if (!pci) return not_observed<Pci>(pci.error().message);
+  return observed(*std::move(pci));
 }
 
 }  // namespace muster
