@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <map>
 
 #include "lib/base/text.hpp"
 #include "tests/fakes/nvml/answers.hpp"
@@ -33,38 +34,28 @@ Fact<std::uint64_t> wide(const Fact<T>& fact) {
   return fact.is_absent() ? Fact<std::uint64_t>::absent("") : Fact<std::uint64_t>::unreadable("");
 }
 
+// One digit is enough: 1e-13 has mantissa 1 and exponent 13.
+std::uint64_t encode_rate(double rate) {
+  std::uint64_t exponent = 0;
+  for (; rate > 0 && rate < 0.95; rate *= 10) ++exponent;
+  return (static_cast<std::uint64_t>(std::lround(rate)) << 8U) | exponent;
+}
+
 Fact<std::uint64_t> link_field(const NvLink& link, unsigned field) {
-  switch (field) {
-    case kNvlinkState:
-      return wide(link.state);
-    case kNvlinkSpeed:
-      return link.speed_mbps;
-    case kNvlinkReplays:
-      return link.replays;
-    case kNvlinkRecoveries:
-      return link.recoveries;
-    case kNvlinkCrc:
-      return link.crc;
-    case kNvlinkFailedRecoveries:
-      return link.failed_recoveries;
-    case kNvlinkReceiveErrors:
-      return link.receive_errors;
-    case kNvlinkIntegrityErrors:
-      return link.integrity_errors;
-    case kNvlinkEffectiveBer: {
-      if (!link.ber) return wide(link.ber);
-      // One digit is enough: 1e-13 has mantissa 1 and exponent 13.
-      std::uint64_t exponent = 0;
-      double mantissa = *link.ber;
-      while (mantissa > 0 && mantissa < 0.95) {
-        mantissa *= 10;
-        ++exponent;
-      }
-      return (static_cast<std::uint64_t>(std::lround(mantissa)) << 8U) | exponent;
-    }
-    default:
-      return Fact<std::uint64_t>::absent("");
+  static const std::map<unsigned, Fact<std::uint64_t> NvLink::*> kCounters{
+      {kNvlinkSpeed, &NvLink::speed_mbps},
+      {kNvlinkReplays, &NvLink::replays},
+      {kNvlinkRecoveries, &NvLink::recoveries},
+      {kNvlinkCrc, &NvLink::crc},
+      {kNvlinkFailedRecoveries, &NvLink::failed_recoveries},
+      {kNvlinkReceiveErrors, &NvLink::receive_errors},
+      {kNvlinkIntegrityErrors, &NvLink::integrity_errors}};
+  if (field == kNvlinkState) return wide(link.state);
+  if (field == kNvlinkEffectiveBer) {
+    return link.ber ? Fact<std::uint64_t>(encode_rate(*link.ber)) : wide(link.ber);
   }
+  const auto found = kCounters.find(field);
+  return found == kCounters.end() ? Fact<std::uint64_t>::absent("") : link.*found->second;
 }
 
 // Blackwell and later count recoveries in another field.

@@ -227,9 +227,9 @@ Result<Space> ask(const std::string& point) {
   }
 }
 
-Mount hung(std::string_view why) {
-  return {.hung = true, .space = Fact<Space>::unreadable(std::string(why))};
-}
+Mount hung(std::string why) { return {.hung = true, .space = make_error(std::move(why))}; }
+
+Mount unasked(std::string why) { return {.unasked = true, .space = make_error(std::move(why))}; }
 
 TEST(MountSpaceTest, AnswersForEveryPointInOrder) {
   EXPECT_TRUE(ask_spaces({}, 20s, ask, ask).empty());
@@ -262,33 +262,26 @@ TEST(MountSpaceTest, TakesTwoDeadlinesIfManyPointsHang) {
 TEST(MountSpaceTest, LosesOnlyThePointWhoseChildDies) {
   EXPECT_THAT(
       ask_spaces({"a", "c"}, 2s, ask, ask),
-      ElementsAre(Mount{.space = kSpace}, Mount{.unasked = true,
-                                                .space = Fact<Space>::unreadable(
-                                                    "statfs: ended with status 3 and no answer")}));
+      ElementsAre(Mount{.space = kSpace}, unasked("statfs: ended with status 3 and no answer")));
 }
 
 TEST(MountSpaceTest, AHangIsUncertainIfNoChildGotACpu) {
   EXPECT_THAT(ask_spaces({"h", "z"}, 500ms, ask, ask),
-              ::testing::Each(Mount{.unasked = true,
-                                    .space = Fact<Space>::unreadable(
-                                        "statfs: a child without work was late as well")}));
+              ::testing::Each(unasked("statfs: a child without work was late as well")));
 }
 
 TEST(MountSpaceTest, LackOfMemoryIsNotTheFaultOfTheMount) {
-  EXPECT_THAT(
-      ask_spaces({"o"}, 20s, ask, ask),
-      ElementsAre(Mount{.unasked = true,
-                        .space = Fact<Space>::unreadable("statfs o: Cannot allocate memory")}));
+  EXPECT_THAT(ask_spaces({"o"}, 20s, ask, ask),
+              ElementsAre(unasked("statfs o: Cannot allocate memory")));
 }
 
 TEST(MountSpaceTest, PointsThatWereNotReachedInTimeAreUnreadable) {
   const std::vector<std::string> points(300, "h");
   const auto answers = ask_spaces(points, 60ms, ask, ask);
   ASSERT_EQ(answers.size(), 300U);
-  const auto not_reached =
-      Fact<Space>::unreadable("not asked: too many other mounts did not answer");
-  EXPECT_NE(answers[255].space, not_reached);
-  EXPECT_EQ(answers[256], (Mount{.unasked = true, .space = not_reached}));
+  const auto not_reached = unasked("not asked: too many other mounts did not answer");
+  EXPECT_NE(answers[255], not_reached);
+  EXPECT_EQ(answers[256], not_reached);
 }
 
 }  // namespace
