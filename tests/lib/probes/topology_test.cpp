@@ -47,9 +47,9 @@ class TopologyProbeTest : public ProbeTest<probe_topology> {
     tree_.write("proc/meminfo", "MemTotal: 1024 kB\n");
     tree_.write("proc/cpuinfo", "processor\t: 0\n");
     tree_.write("proc/mounts", "");
-    add_bridge("0000:01:00.0", "pci0000:01", 1, 2, 4);
-    add_bridge("0000:02:00.0", "pci0000:01/0000:01:00.0", 2, 3, 4);
-    add_bridge("0000:03:00.0", "pci0000:01/0000:01:00.0/0000:02:00.0", 3, 4, 4);
+    add_bridge("0000:01:00.0", "pci0000:01", 1);
+    add_bridge("0000:02:00.0", "pci0000:01/0000:01:00.0", 2);
+    add_bridge("0000:03:00.0", "pci0000:01/0000:01:00.0/0000:02:00.0", 3);
     add({"0000:04:00.0", "pci0000:01/0000:01:00.0/0000:02:00.0/0000:03:00.0", 0x10de, 0x2330,
          0x030200, "3"});
     add({"0101:00:00.0", "pci0101:00", 0x15b3, 0x101e, 0x020700, "3"});
@@ -77,7 +77,10 @@ class TopologyProbeTest : public ProbeTest<probe_topology> {
     tree_.write(fmt::format("{}/meminfo", folder), fmt::format("Node {} MemTotal: 512 kB\n", node));
   }
 
-  void write_function(const PciFunction& f, const std::string& config) const {
+  void add(const PciFunction& f, std::string config = std::string(256, '\0')) const {
+    write_bytes(config, 0x00, f.vendor, 2);
+    write_bytes(config, 0x02, f.device, 2);
+    write_bytes(config, 0x09, f.device_class, 3);
     const std::string folder = fmt::format("sys/devices/{}/{}", f.folder, f.address);
     write_files(tree_, folder,
                 {{"vendor", fmt::format("{:#06x}\n", f.vendor)},
@@ -93,25 +96,14 @@ class TopologyProbeTest : public ProbeTest<probe_topology> {
                fmt::format("../../../devices/{}/{}", f.folder, f.address));
   }
 
-  void add(const PciFunction& f) const {
+  // A bridge from bus `primary` to the next one, with all buses to 4 below it.
+  void add_bridge(const std::string& address, const std::string& folder, unsigned primary) const {
     std::string config(256, '\0');
-    write_bytes(config, 0x00, f.vendor, 2);
-    write_bytes(config, 0x02, f.device, 2);
-    write_bytes(config, 0x09, f.device_class, 3);
-    write_function(f, config);
-  }
-
-  void add_bridge(const std::string& address, const std::string& folder, unsigned primary,
-                  unsigned secondary, unsigned subordinate) const {
-    std::string config(256, '\0');
-    write_bytes(config, 0x00, 0x11f8, 2);
-    write_bytes(config, 0x02, 0x4000, 2);
-    write_bytes(config, 0x09, 0x060400, 3);
     write_bytes(config, 0x0e, 0x01, 1);
     write_bytes(config, 0x18, primary, 1);
-    write_bytes(config, 0x19, secondary, 1);
-    write_bytes(config, 0x1a, subordinate, 1);
-    write_function({address, folder, 0x11f8, 0x4000, 0x060400, "3"}, config);
+    write_bytes(config, 0x19, primary + 1, 1);
+    write_bytes(config, 0x1a, 4, 1);
+    add({address, folder, 0x11f8, 0x4000, 0x060400, "3"}, config);
   }
 };
 
