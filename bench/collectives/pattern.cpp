@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <tuple>
 #include <utility>
 
 #include "bench/collectives/definition.hpp"
@@ -14,17 +15,10 @@ std::uint64_t unsigned_of(int number) { return static_cast<std::uint64_t>(number
 
 // The reduction of a whole vector. It is the same for all sizes, so the last one is cached.
 Segment reduced(const Operation& operation, int ranks) {
-  struct CachedSegment {
-    Type type = Type::f32;
-    Reduction reduction = Reduction::sum;
-    int ranks = 0;
-    Segment segment;
-  };
-
-  thread_local CachedSegment kept;
-  if (kept.type == operation.type && kept.reduction == operation.reduction && kept.ranks == ranks) {
-    return kept.segment;
-  }
+  thread_local std::tuple<Type, Reduction, int> cached_for;
+  thread_local Segment cached;
+  const std::tuple wanted(operation.type, operation.reduction, ranks);
+  if (cached_for == wanted) return cached;
   const auto inputs = inputs_of(operation, unsigned_of(ranks));
   Segment segment;
   for (std::uint64_t element = 0; element < inputs->period(); ++element) {
@@ -32,7 +26,8 @@ Segment reduced(const Operation& operation, int ranks) {
     segment.low.push_back(low);
     segment.high.push_back(high);
   }
-  kept = {operation.type, operation.reduction, ranks, segment};
+  cached_for = wanted;
+  cached = segment;
   return segment;
 }
 
@@ -111,51 +106,36 @@ bool all_within(const Word* observed, const Word* low, const Word* high, std::si
   return outside == 0;
 }
 
+// Counts the wrong ones of these elements, the first of which has this index.
 template <class Word>
-class SegmentVerifier {
- public:
-  SegmentVerifier(const Segment& segment, Wrong& wrong)
-      : segment_(segment),
-        wrong_(wrong),
-        exact_(segment.low == segment.high),
-        low_(block_of<Word>(segment.low, segment.count)),
-        high_(exact_ ? low_ : block_of<Word>(segment.high, segment.count)) {}
-
-  void verify(const Word* buffer) {
-    for_each_run(segment_.count, segment_.shift % segment_.low.size(), low_.size(),
-                 [&](std::uint64_t element, std::size_t place, std::size_t elements) {
-                   const auto index = segment_.first + element;
-                   if (!is_right(buffer + index, place, elements)) {
-                     record(buffer + index, index, place, elements);
-                   }
-                 });
+void record(const Word* observed, const Word* low, const Word* high, std::size_t elements,
+            std::uint64_t index, Wrong& wrong) {
+  for (std::size_t i = 0; i < elements; ++i) {
+    if (observed[i] >= low[i] && observed[i] <= high[i]) continue;
+    if (wrong.elements++ != 0) continue;
+    wrong.first = index + i;
+    wrong.observed = observed[i];
+    wrong.low = low[i];
+    wrong.high = high[i];
   }
+}
 
- private:
-  [[nodiscard]] bool is_right(const Word* observed, std::size_t place, std::size_t elements) const {
-    const Word* const low = low_.data() + place;
-    if (exact_) return std::memcmp(observed, low, elements * sizeof(Word)) == 0;
-    return all_within(observed, low, high_.data() + place, elements);
-  }
-
-  void record(const Word* observed, std::uint64_t index, std::size_t place, std::size_t elements) {
-    for (std::size_t i = 0; i < elements; ++i) {
-      const Word low = low_[place + i];
-      const Word high = high_[place + i];
-      if (observed[i] >= low && observed[i] <= high) continue;
-      if (wrong_.elements++ != 0) continue;
-      wrong_.first = index + i;
-      wrong_.observed = observed[i];
-      wrong_.low = low;
-      wrong_.high = high;
-    }
-  }
-
-  const Segment& segment_;
-  Wrong& wrong_;
-  bool exact_;
-  std::vector<Word> low_, high_;
-};
+template <class Word>
+void verify_segment(const Word* buffer, const Segment& segment, Wrong& wrong) {
+  const bool exact = segment.low == segment.high;
+  const auto low = block_of<Word>(segment.low, segment.count);
+  const auto high = exact ? low : block_of<Word>(segment.high, segment.count);
+  const auto verify = [&](std::uint64_t element, std::size_t place, std::size_t elements) {
+    const auto index = segment.first + element;
+    const Word* const observed = buffer + index;
+    const Word* const least = low.data() + place;
+    const Word* const most = high.data() + place;
+    const bool right = exact ? std::memcmp(observed, least, elements * sizeof(Word)) == 0
+                             : all_within(observed, least, most, elements);
+    if (!right) record(observed, least, most, elements, index, wrong);
+  };
+  for_each_run(segment.count, segment.shift % segment.low.size(), low.size(), verify);
+}
 
 // Calls `use` with a word of this many bytes.
 template <class Use>
@@ -214,10 +194,8 @@ void fill_host(void* buffer, std::uint64_t count, std::size_t width, const Fill&
 void verify_host(const void* buffer, std::size_t width, const std::vector<Segment>& segments,
                  Wrong& wrong) {
   with_word(width, [&](auto word) {
-    using Word = decltype(word);
-    for (const auto& segment : segments) {
-      SegmentVerifier<Word>(segment, wrong).verify(static_cast<const Word*>(buffer));
-    }
+    const auto* const words = static_cast<const decltype(word)*>(buffer);
+    for (const auto& segment : segments) verify_segment(words, segment, wrong);
   });
 }
 
