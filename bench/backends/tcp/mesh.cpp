@@ -22,77 +22,63 @@ tl::unexpected<Error> connect_error(int peer, std::string_view why) {
   return make_error(fmt::format("connect to rank {}: {}", peer, why));
 }
 
-// Connects one rank to all others. It greets the lower ranks, admits the higher ones, and then
-// reads the answers of the lower ones: a rank need not be accepted to go on.
-class Assembly {
- public:
-  Assembly(Identity self, Clock::time_point deadline)
-      : self_(std::move(self)),
-        deadline_(deadline),
-        sockets_(static_cast<std::size_t>(self_.ranks)) {}
+// A rank greets the lower ranks, admits the higher ones, and then reads the answers of the lower
+// ones: a rank need not be accepted to go on.
 
-  [[nodiscard]] Result<void> greet(int peer, const Endpoints& addresses) {
-    auto socket = connect_to(addresses, deadline_);
-    if (!socket) return connect_error(peer, socket.error().message);
-    TRY(send_greeting(socket->get(), self_, peer));
-    socket_of(peer) = *std::move(socket);
-    return {};
+Result<Descriptor> greet(const Identity& self, int peer, const Endpoints& addresses,
+                         Clock::time_point deadline) {
+  auto socket = connect_to(addresses, deadline);
+  if (!socket) return connect_error(peer, socket.error().message);
+  TRY(send_greeting(socket->get(), self, peer));
+  return socket;
+}
+
+// A peer that was crowded by strangers closes the connection: then it is greeted again.
+Result<void> hear(const Identity& self, int peer, const Endpoints& addresses,
+                  Clock::time_point deadline, Descriptor& socket) {
+  constexpr auto kPause = std::chrono::milliseconds(100);
+  for (;;) {
+    const auto answer = receive_answer(socket.get(), self, peer, deadline);
+    if (answer && answer->empty()) return {};
+    if (answer) return connect_error(peer, fmt::format("it refuses this rank: {}", *answer));
+    if (Clock::now() + kPause >= deadline) return connect_error(peer, answer.error().message);
+    std::this_thread::sleep_for(kPause);
+    TRY_ASSIGN(socket, greet(self, peer, addresses, deadline));
   }
+}
 
-  // A peer that was crowded by strangers closes the connection: then it is greeted again.
-  [[nodiscard]] Result<void> hear(int peer, const Endpoints& addresses) {
-    constexpr auto kPause = std::chrono::milliseconds(100);
-    for (;;) {
-      const auto answer = receive_answer(socket_of(peer).get(), self_, peer, deadline_);
-      if (answer && answer->empty()) return {};
-      if (answer) return connect_error(peer, fmt::format("it refuses this rank: {}", *answer));
-      if (Clock::now() + kPause >= deadline_) return connect_error(peer, answer.error().message);
-      std::this_thread::sleep_for(kPause);
-      TRY(greet(peer, addresses));
+// Waits until all higher ranks have come.
+Result<void> admit_higher(const Identity& self, Descriptor listener, Clock::time_point deadline,
+                          std::vector<Descriptor>& sockets) {
+  constexpr auto kGreetingLimit = std::chrono::seconds(5);
+  Doorkeeper door(std::move(listener), self, kGreetingLimit, nullptr);
+  Poller poller;
+  auto missing = self.ranks - self.rank - 1;
+  while (missing > 0) {
+    if (Clock::now() >= deadline) {
+      return make_error(fmt::format("{} of {} ranks did not connect in time{}", missing, self.ranks,
+                                    door.refusals()));
+    }
+    poller.clear();
+    door.watch(poller);
+    poller.wait(std::min(deadline, door.next_deadline()));
+    for (auto& arrival : door.serve(poller)) {
+      auto& socket = sockets[static_cast<std::size_t>(arrival.rank)];
+      if (arrival.rank <= self.rank || socket.is_open()) {
+        door.refuse(arrival, "this rank is not expected");
+        continue;
+      }
+      door.admit(arrival);
+      socket = std::move(arrival.socket);
+      --missing;
     }
   }
-
-  // Waits until all higher ranks have come.
-  [[nodiscard]] Result<void> admit_higher(Descriptor listener) {
-    constexpr auto kGreetingLimit = std::chrono::seconds(5);
-    Doorkeeper door(std::move(listener), self_, kGreetingLimit, nullptr);
-    Poller poller;
-    auto missing = self_.ranks - self_.rank - 1;
-    while (missing > 0) {
-      if (Clock::now() >= deadline_) {
-        return make_error(fmt::format("{} of {} ranks did not connect in time{}", missing,
-                                      self_.ranks, door.refusals()));
-      }
-      poller.clear();
-      door.watch(poller);
-      poller.wait(std::min(deadline_, door.next_deadline()));
-      for (auto& arrival : door.serve(poller)) {
-        if (arrival.rank <= self_.rank || socket_of(arrival.rank).is_open()) {
-          door.refuse(arrival, "this rank is not expected");
-          continue;
-        }
-        door.admit(arrival);
-        socket_of(arrival.rank) = std::move(arrival.socket);
-        --missing;
-      }
-    }
-    return {};
-  }
-
-  [[nodiscard]] std::vector<Descriptor> take_sockets() { return std::move(sockets_); }
-
- private:
-  [[nodiscard]] Descriptor& socket_of(int peer) { return sockets_[static_cast<std::size_t>(peer)]; }
-
-  Identity self_;
-  Clock::time_point deadline_;
-  std::vector<Descriptor> sockets_;
-};
+  return {};
+}
 
 // "10.0.0.4 40123,fd00::4 40123".
 std::string to_line(const Endpoints& addresses) {
   std::vector<std::string> words;
-  words.reserve(addresses.size());
   for (const auto& address : addresses) words.push_back(to_text(address));
   return fmt::format("{}", fmt::join(words, ","));
 }
@@ -174,16 +160,18 @@ Result<Mesh> Mesh::connect(const Options& options) {
   TRY_ASSIGN(auto listening, listen_anywhere());
   TRY_ASSIGN(const auto addresses, share(exchange, listening.addresses, ranks));
 
-  Assembly assembly({.rank = rank, .ranks = ranks, .secret = token, .name = {}},
-                    Clock::now() + patience);
-  for (int peer = 0; peer < rank; ++peer) {
-    TRY(assembly.greet(peer, addresses[static_cast<std::size_t>(peer)]));
+  const Identity self{.rank = rank, .ranks = ranks, .secret = token, .name = {}};
+  const auto deadline = Clock::now() + patience;
+  std::vector<Descriptor> sockets(static_cast<std::size_t>(ranks));
+  const auto lower = static_cast<std::size_t>(rank);
+  for (std::size_t i = 0; i < lower; ++i) {
+    TRY_ASSIGN(sockets[i], greet(self, static_cast<int>(i), addresses[i], deadline));
   }
-  TRY(assembly.admit_higher(std::move(listening.socket)));
-  for (int peer = 0; peer < rank; ++peer) {
-    TRY(assembly.hear(peer, addresses[static_cast<std::size_t>(peer)]));
+  TRY(admit_higher(self, std::move(listening.socket), deadline, sockets));
+  for (std::size_t i = 0; i < lower; ++i) {
+    TRY(hear(self, static_cast<int>(i), addresses[i], deadline, sockets[i]));
   }
-  return Mesh(rank, count_here(addresses, rank), assembly.take_sockets());
+  return Mesh(rank, count_here(addresses, rank), std::move(sockets));
 }
 
 Result<void> Mesh::exchange(int to, OutBytes out, int from, InBytes in) const {
