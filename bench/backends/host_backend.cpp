@@ -12,7 +12,6 @@
 #include "bench/collectives/definition.hpp"
 #include "lib/base/host_name.hpp"
 #include "lib/base/quantity.hpp"
-#include "lib/base/root.hpp"
 #include "lib/base/text.hpp"
 
 namespace muster::bench {
@@ -26,6 +25,19 @@ constexpr std::uint64_t kLong = std::uint64_t{64} << 10U;
 
 bool in_one_buffer(const Operation& operation) {
   return operation.in_place || definition_of(operation.collective).one_buffer;
+}
+
+// The number in the line of a file that begins with this word, or without one in its first line.
+std::optional<std::uint64_t> number_in(const Root& root, std::string_view path,
+                                       std::string_view word = "") {
+  const auto text = root.read(path).value_or("");
+  for (auto line : split_lines(text)) {
+    if (!line.starts_with(word)) continue;
+    const auto words = split_words(line.substr(word.size()));
+    const auto number = parse_unsigned(words.empty() ? "" : words.front());
+    return number ? std::optional(*number) : std::nullopt;
+  }
+  return std::nullopt;
 }
 
 }  // namespace
@@ -110,15 +122,31 @@ std::vector<Wrong> HostMemory::verify(const Operation& operation, const Buffers&
   return {wrong};
 }
 
-std::optional<std::uint64_t> host_memory_available() {
-  const auto text = Root().read("/proc/meminfo").value_or("");
-  for (const auto line : split_lines(text)) {
-    const auto words = split_words(line);
-    if (words.size() < 2 || words[0] != "MemAvailable:") continue;
-    const auto kib = parse_unsigned(words[1]);
-    return kib ? std::optional(*kib * 1024) : std::nullopt;
+void for_each_group(const Root& root, const std::function<void(const std::string& folder)>& use) {
+  const auto text = root.read("/proc/self/cgroup");
+  if (!text || !text->starts_with("0::")) return;
+  auto path = std::string(trim(text->substr(3, text->find('\n') - 3)));
+  for (;;) {
+    use(fmt::format("/sys/fs/cgroup{}", path == "/" ? "" : path));
+    if (path.size() <= 1) return;
+    path.resize(path.rfind('/'));
+    if (path.empty()) path = "/";
   }
-  return std::nullopt;
+}
+
+std::optional<std::uint64_t> host_memory_available(const Root& root) {
+  auto bytes = number_in(root, "/proc/meminfo", "MemAvailable:");
+  if (!bytes) return std::nullopt;
+  *bytes *= 1024;
+  for_each_group(root, [&](const std::string& folder) {
+    const auto limit = number_in(root, fmt::format("{}/memory.max", folder));
+    const auto used = number_in(root, fmt::format("{}/memory.current", folder));
+    if (!limit || !used) return;
+    const auto cached = number_in(root, fmt::format("{}/memory.stat", folder), "inactive_file");
+    const auto kept = *used - std::min(*used, cached.value_or(0));
+    bytes = std::min(*bytes, *limit - std::min(*limit, kept));
+  });
+  return bytes;
 }
 
 Member host_member(int rank) {

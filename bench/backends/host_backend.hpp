@@ -10,14 +10,17 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
+#include <functional>
 #include <memory>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
 #include "bench/backends/backend.hpp"
 #include "lib/base/result.hpp"
+#include "lib/base/root.hpp"
 
 namespace muster::bench {
 
@@ -70,9 +73,13 @@ class HostMemory {
   Pair short_, long_;
 };
 
-// The memory available on this machine without swapping, in bytes. Call this before any rank
-// reserves its buffers.
-[[nodiscard]] std::optional<std::uint64_t> host_memory_available();
+// Calls `use` with the folder of each control group (version 2) of this process, and those above
+// it.
+void for_each_group(const Root& root, const std::function<void(const std::string& folder)>& use);
+
+// The bytes that can be allocated without swapping: the kernel's estimate, limited by the control
+// groups of this process. Empty if unknown. Call this before any rank reserves its buffers.
+[[nodiscard]] std::optional<std::uint64_t> host_memory_available(const Root& root = Root());
 
 // This process as a member of a back end on host memory.
 [[nodiscard]] Member host_member(int rank);

@@ -13,12 +13,12 @@
 #include <thread>
 #include <utility>
 
+#include "bench/backends/host_backend.hpp"
 #include "bench/backends/nccl/binding.hpp"
 #include "bench/node/host.hpp"
 #include "lib/base/quantity.hpp"
 #include "lib/base/text.hpp"
 #include "lib/probes/attributes.hpp"
-#include "lib/probes/parse/parse.hpp"
 
 namespace muster::bench::node {
 namespace {
@@ -46,20 +46,6 @@ std::string last_cache(const Root& root, unsigned cpu) {
     last = folder;
   }
   return last;
-}
-
-// Calls `use` with the folder of each control group (version 2) of this process, and those above
-// it.
-void for_each_group(const Root& root, const std::function<void(const std::string& folder)>& use) {
-  const auto text = root.read("/proc/self/cgroup");
-  if (!text || !text->starts_with("0::")) return;
-  auto path = std::string(trim(text->substr(3, text->find('\n') - 3)));
-  for (;;) {
-    use(fmt::format("/sys/fs/cgroup{}", path == "/" ? "" : path));
-    if (path.size() <= 1) return;
-    path.resize(path.rfind('/'));
-    if (path.empty()) path = "/";
-  }
 }
 
 }  // namespace
@@ -94,16 +80,7 @@ std::uint64_t cache_bytes(const Root& root, const std::vector<unsigned>& cpus) {
   return bytes;
 }
 
-std::uint64_t memory_available(const Root& root) {
-  const auto text = root.read("/proc/meminfo");
-  auto bytes = text ? parse_meminfo(*text, "MemAvailable").value_or(0) : 0;
-  for_each_group(root, [&](const std::string& folder) {
-    const auto limit = read_unsigned(root, fmt::format("{}/memory.max", folder));
-    const auto used = read_unsigned(root, fmt::format("{}/memory.current", folder));
-    if (limit && used) bytes = std::min(bytes, *limit > *used ? *limit - *used : 0);
-  });
-  return bytes;
-}
+std::uint64_t memory_available(const Root& root) { return host_memory_available(root).value_or(0); }
 
 std::string restriction_of_cpus(const Root& root, const std::vector<unsigned>& own) {
   const auto online = read_and_parse(root, "/sys/devices/system/cpu/online", parse_cpu_list);

@@ -8,6 +8,7 @@
 #include "bench/backends/host_backend.hpp"
 #include "bench/backends/mpi/module.hpp"
 #include "tests/bench/backends/battery.hpp"
+#include "tests/support/temp_dir.hpp"
 
 namespace muster::bench {
 namespace {
@@ -29,7 +30,22 @@ TEST(HostMemoryTest, ReservesAtMostItsShare) {
   EXPECT_TRUE(HostMemory(0, 2).reserve({.bytes = 8 * kMib}));
 }
 
-TEST(HostMemoryTest, ReadsTheAvailableMemory) { EXPECT_GT(host_memory_available().value(), 0); }
+TEST(HostMemoryTest, IsLimitedByControlGroups) {
+  EXPECT_GT(host_memory_available().value(), 0);
+  const TempDir folder;
+  const auto root = Root::below(folder.path()).value();
+  EXPECT_FALSE(host_memory_available(root));
+  folder.write("proc/meminfo", "MemTotal: 9000 kB\nMemAvailable: 8000 kB\n");
+  folder.write("proc/self/cgroup", "0::/job/step\n");
+  EXPECT_EQ(host_memory_available(root), 8000U << 10U);
+  folder.write("sys/fs/cgroup/job/step/memory.max", "max\n");
+  folder.write("sys/fs/cgroup/job/memory.max", "4096\n");
+  folder.write("sys/fs/cgroup/job/memory.current", "4000\n");
+  EXPECT_EQ(host_memory_available(root), 96);
+  // Caches of files make room.
+  folder.write("sys/fs/cgroup/job/memory.stat", "anon 1000\ninactive_file 3000\n");
+  EXPECT_EQ(host_memory_available(root), 3096);
+}
 
 // One rank, whose results are its inputs. One operation stores nothing.
 struct CopyCalls {
