@@ -1,16 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <fmt/format.h>
 
 #include <algorithm>
-#include <functional>
-#include <utility>
-#include <vector>
 
 #include "checks/make_profile/draft.hpp"
 #include "checks/shared/nvlinks.hpp"
 #include "checks/shared/pci_bus.hpp"
 #include "lib/base/text.hpp"
-#include "lib/profile/choice.hpp"
 
 namespace muster::app {
 namespace {
@@ -23,27 +18,22 @@ YamlValue above_zero(const std::optional<int>& count) {
 }
 
 // The value that all devices share, if any.
-class CommonValue {
- public:
-  void add_value(const YamlValue& value) {
-    if (!value || (value_ && *value_ != *value)) agreed_ = false;
-    if (value && !value_) value_ = value;
+template <class Devices, class ValueOf>
+YamlValue shared_value(const Devices& devices, ValueOf value_of) {
+  YamlValue shared;
+  for (const auto& device : devices) {
+    const YamlValue value = value_of(device);
+    if (!value || value != shared.value_or(*value)) return std::nullopt;
+    shared = value;
   }
-
-  [[nodiscard]] YamlValue value() const { return agreed_ ? value_ : std::nullopt; }
-
- private:
-  YamlValue value_;
-  bool agreed_ = true;
-};
+  return shared;
+}
 
 // The value that all GPUs of a node share.
-ProfileDraft::ValueOf of_gpus(std::function<YamlValue(const Gpu&)> value_of) {
-  return [value_of = std::move(value_of)](const Snapshot& node) -> YamlValue {
-    if (!has_nvml_gpus(node)) return std::nullopt;
-    CommonValue all;
-    for (const auto& gpu : node.nvml->gpus) all.add_value(value_of(gpu));
-    return all.value();
+template <class ValueOf>
+ProfileDraft::ValueOf of_gpus(ValueOf value_of) {
+  return [value_of](const Snapshot& node) {
+    return has_nvml_gpus(node) ? shared_value(node.nvml->gpus, value_of) : std::nullopt;
   };
 }
 
@@ -54,12 +44,11 @@ YamlValue links_of(const Gpu& gpu) {
 }
 
 YamlValue link_speed_of(const Gpu& gpu) {
-  CommonValue all;
-  for (const auto* link : checks::gpu::links_where(gpu, checks::gpu::is_up)) {
-    if (link->speed_mbps.value_or(0) == 0) return std::nullopt;
-    all.add_value(fmt::format("{} MB/s", *link->speed_mbps));
-  }
-  return all.value();
+  return shared_value(checks::gpu::links_where(gpu, checks::gpu::is_up),
+                      [](const NvLink* link) -> YamlValue {
+                        if (link->speed_mbps.value_or(0) == 0) return std::nullopt;
+                        return fmt::format("{} MB/s", *link->speed_mbps);
+                      });
 }
 
 YamlValue compute_mode_of(const Gpu& gpu) {
@@ -70,7 +59,7 @@ YamlValue compute_mode_of(const Gpu& gpu) {
 }
 
 void add_gpus(ProfileDraft& draft) {
-  const auto add = [&](std::string_view key, const std::function<YamlValue(const Gpu&)>& value_of) {
+  const auto add = [&](std::string_view key, auto value_of) {
     draft.add_if_known(fmt::format("gpu.{}", key), of_gpus(value_of));
   };
   draft.add_if_known("gpu.present.count",
@@ -80,10 +69,8 @@ void add_gpus(ProfileDraft& draft) {
     if (!ids || ids->empty()) return std::nullopt;
     return ids->begin()->first.starts_with(kNvidia) ? "nvidia" : "amd";
   });
-  add("present.model", [](const Gpu& gpu) -> YamlValue {
-    if (!gpu.model) return std::nullopt;
-    return yaml_text(*gpu.model);
-  });
+  add("present.model",
+      [](const Gpu& gpu) { return gpu.model ? YamlValue(yaml_text(*gpu.model)) : std::nullopt; });
   add("present.memory", [](const Gpu& gpu) -> YamlValue {
     if (!gpu.memory) return std::nullopt;
     return fmt::format("{} KiB", gpu.memory->total / 1024);
@@ -108,9 +95,10 @@ void add_gpus(ProfileDraft& draft) {
   add("compute_mode.expected", compute_mode_of);
 }
 
+constexpr unsigned kActive = 4;  // the state of a port
+
 // The ACTIVE InfiniBand ports.
 std::vector<std::pair<const Hca*, const IbPort*>> active_ports(const Snapshot& node) {
-  constexpr unsigned kActive = 4;
   std::vector<std::pair<const Hca*, const IbPort*>> ports;
   for (const auto& hca : node.infiniband->hcas) {
     if (!hca.ports) continue;
@@ -132,11 +120,11 @@ bool has_spare_ports(const Snapshot& node) {
   return active_ports(node).size() < all;
 }
 
-ProfileDraft::ValueOf of_ports(std::function<YamlValue(const IbPort&)> value_of) {
-  return [value_of = std::move(value_of)](const Snapshot& node) -> YamlValue {
-    CommonValue all;
-    for (const auto& [hca, port] : active_ports(node)) all.add_value(value_of(*port));
-    return all.value();
+template <class ValueOf>
+ProfileDraft::ValueOf of_ports(ValueOf value_of) {
+  return [value_of](const Snapshot& node) {
+    return shared_value(active_ports(node),
+                        [&](const auto& port) { return value_of(*port.second); });
   };
 }
 
@@ -167,30 +155,30 @@ void add_infiniband(ProfileDraft& draft) {
                      of_ports([](const IbPort& port) { return yaml_value(port.speed); }));
   draft.add_if_known("ib.pkey.require", of_ports(pkeys_of));
   draft.add_if_known("ib.mtu.active", [](const Snapshot& node) -> YamlValue {
-    constexpr unsigned kActive = 4;
-    CommonValue all;
+    std::vector<std::uint64_t> sizes;
     for (const auto& device : node.verbs->devices) {
       if (!device.ports) continue;
       for (const auto& port : *device.ports) {
         const bool usable = port.state == kActive && port.active_mtu_bytes > 0 && port.lid > 0;
-        if (usable) all.add_value(fmt::format("{} B", port.active_mtu_bytes));
+        if (usable) sizes.push_back(port.active_mtu_bytes);
       }
     }
-    return all.value();
+    return shared_value(sizes, [](std::uint64_t size) { return fmt::format("{} B", size); });
   });
 }
 
 // The link speed or width that all devices of a kind share.
 ProfileDraft::ValueOf of_links(PciKind kind, bool width) {
   return [kind, width](const Snapshot& node) -> YamlValue {
-    CommonValue all;
-    for (const auto* device : devices_of(node, kind)) {
-      const auto& speed =
-          kind == PciKind::gpu ? device->link_speed_max_gts : device->link_speed_gts;
-      if (width && device->link_width) all.add_value(fmt::format("{}", *device->link_width));
-      if (!width && speed) all.add_value(fmt::format("{:g} GT/s", *speed));
-    }
-    return all.value();
+    auto devices = devices_of(node, kind);
+    const auto speed =
+        kind == PciKind::gpu ? &PciDevice::link_speed_max_gts : &PciDevice::link_speed_gts;
+    std::erase_if(devices, [&](const PciDevice* device) {
+      return !(width ? device->link_width.known() : (device->*speed).known());
+    });
+    return shared_value(devices, [&](const PciDevice* device) {
+      return width ? yaml_value(device->link_width) : yaml_value(device->*speed, "{:g} GT/s");
+    });
   };
 }
 
@@ -231,6 +219,12 @@ YamlValue pairs_of(const Snapshot& node) {
   return flow_map(pairs);
 }
 
+YamlValue end_of_link(const NvLink* link) {
+  if (checks::gpu::leads_to(*link, checks::gpu::LinkPeer::nvswitch)) return "switch";
+  if (checks::gpu::leads_to(*link, checks::gpu::LinkPeer::gpu)) return "gpu";
+  return std::nullopt;
+}
+
 void add_places(ProfileDraft& draft) {
   draft.add_if_known("topo.numa.gpu", numa_of(PciKind::gpu));
   draft.add_if_known("topo.numa.hca", numa_of(PciKind::hca));
@@ -238,16 +232,9 @@ void add_places(ProfileDraft& draft) {
     return pairs_of(node) ? YamlValue("same_switch") : std::nullopt;
   });
   draft.add_if_known("topo.pairing.pairs", pairs_of);
-  draft.add_if_known("topo.nvlink_matrix.ends_in", of_gpus([](const Gpu& gpu) -> YamlValue {
-                       CommonValue all;
-                       using checks::gpu::LinkPeer;
-                       for (const auto* link : checks::gpu::links_where(gpu, checks::gpu::is_up)) {
-                         const bool to_switch = checks::gpu::leads_to(*link, LinkPeer::nvswitch);
-                         const bool to_gpu = checks::gpu::leads_to(*link, LinkPeer::gpu);
-                         if (!to_switch && !to_gpu) return std::nullopt;
-                         all.add_value(to_switch ? "switch" : "gpu");
-                       }
-                       return all.value();
+  draft.add_if_known("topo.nvlink_matrix.ends_in", of_gpus([](const Gpu& gpu) {
+                       return shared_value(checks::gpu::links_where(gpu, checks::gpu::is_up),
+                                           end_of_link);
                      }));
 }
 

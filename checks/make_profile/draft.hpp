@@ -5,13 +5,8 @@
 #include <fmt/format.h>
 
 #include <functional>
-#include <optional>
-#include <string>
-#include <string_view>
-#include <vector>
 
 #include "checks/make_profile/make_profile.hpp"
-#include "lib/node/snapshot.hpp"
 #include "lib/profile/choice.hpp"
 
 namespace muster::app {
@@ -41,10 +36,10 @@ class ProfileDraft {
 
   // Sets the key at `path` to the value of more than half of the nodes, with their number in a
   // comment, and records a key without such a value. Keys of one block must be added together.
-  void add(std::string_view path, const ValueOf& value_of);
+  void add(std::string_view path, const ValueOf& value_of, bool must_know = true);
 
   // As add(), but does not record a key that is unknown on all nodes.
-  void add_if_known(std::string_view path, const ValueOf& value_of);
+  void add_if_known(std::string_view path, const ValueOf& value_of) { add(path, value_of, false); }
 
   [[nodiscard]] std::string yaml() const;
 
@@ -56,8 +51,6 @@ class ProfileDraft {
     std::string value;
     std::string from;
   };
-
-  void add(std::string_view path, const ValueOf& value_of, bool must_know);
 
   const std::vector<Snapshot>& nodes_;
   std::vector<Line> lines_;

@@ -1,29 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "checks/make_profile/make_profile.hpp"
 
-#include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
-#include <cstddef>
-#include <cstdint>
 #include <map>
-#include <optional>
 
 #include "checks/make_profile/draft.hpp"
 #include "lib/base/text.hpp"
-#include "lib/profile/choice.hpp"
-#include "lib/profile/profile.hpp"
 
 namespace muster::app {
 namespace {
-
-YamlValue kibibytes(const Fact<std::uint64_t>& bytes) {
-  constexpr std::uint64_t kKibi = 1024;
-  if (!bytes) return std::nullopt;
-  return fmt::format("{} KiB", *bytes / kKibi);
-}
 
 // The median, because the size varies a little between nodes.
 YamlValue usual_memory(const std::vector<Snapshot>& nodes) {
@@ -132,8 +120,10 @@ void add_host(ProfileDraft& draft, const YamlValue& memory) {
   draft.add("host.cpu.threads", [](const Snapshot& node) { return yaml_value(node.cpu->threads); });
   draft.add("host.cpu.numa_nodes", numa_nodes);
   draft.add("host.memory.total", [&](const Snapshot& /*node*/) { return memory; });
-  draft.add("host.swap.total",
-            [](const Snapshot& node) { return kibibytes(node.memory->swap_total_bytes); });
+  draft.add("host.swap.total", [](const Snapshot& node) -> YamlValue {
+    const auto& total = node.memory->swap_total_bytes;
+    return total ? fmt::format("{} KiB", *total / 1024) : YamlValue();
+  });
   draft.add_if_known("host.hugepages.pages", huge_pages);
   draft.add_if_known("host.nvme.count", [](const Snapshot& node) -> YamlValue {
     if (!node.disks.ok() || node.disks->nvme.empty()) return std::nullopt;
@@ -209,14 +199,6 @@ YamlValue flow_list(const std::vector<std::string>& words) {
 YamlValue flow_map(const std::vector<std::string>& entries) {
   if (entries.empty()) return std::nullopt;
   return fmt::format("{{{}}}", fmt::join(entries, ", "));
-}
-
-void ProfileDraft::add(std::string_view path, const ValueOf& value_of) {
-  add(path, value_of, true);
-}
-
-void ProfileDraft::add_if_known(std::string_view path, const ValueOf& value_of) {
-  add(path, value_of, false);
 }
 
 void ProfileDraft::add(std::string_view path, const ValueOf& value_of, bool must_know) {
