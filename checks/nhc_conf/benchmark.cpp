@@ -1,16 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // The lines that ask for a benchmark.
-#include <fmt/format.h>
 
-#include <algorithm>
-#include <iterator>
-#include <optional>
 #include <variant>
 
 #include "checks/nhc_conf/table.hpp"
 #include "checks/run.hpp"
-#include "lib/base/text.hpp"
-#include "lib/report/report.hpp"
 
 namespace muster::nhc {
 namespace {

@@ -3,24 +3,25 @@
 // the others are judged here, because no check of muster follows the same rule.
 #include <fmt/ranges.h>
 
-#include <algorithm>
 #include <cctype>
 #include <cmath>
 #include <initializer_list>
-#include <optional>
-#include <utility>
 
 #include "checks/nhc_conf/table.hpp"
 #include "checks/shared/gpus.hpp"
 #include "checks/shared/kernel_log.hpp"
-#include "lib/base/text.hpp"
-#include "lib/base/units.hpp"
 #include "lib/profile/limits/gpu.hpp"
 #include "lib/profile/limits/host.hpp"
 #include "lib/profile/limits/ib.hpp"
 
 namespace muster::nhc {
 namespace {
+
+using checks::count_value;
+using checks::failed;
+using checks::hardware_remedy;
+using checks::kNode;
+using checks::passed;
 
 // Returns nothing if it depends on an unknown fact.
 std::optional<bool> is_up(const IbPort& port, std::optional<double> rate) {
@@ -62,12 +63,11 @@ Result<Findings> judge_ib_port(const JudgedLine& line) {
   const auto& infiniband = line.snapshot.infiniband;
   // An older snapshot lacks this fact.
   if (infiniband.ok() && infiniband->umad.is_absent() && infiniband->umad != Fact<std::string>()) {
-    return Findings{checks::failed(
-        checks::kNode, "ib_umad is not loaded: no /sys/class/infiniband_mad/abi_version",
-        Remedy::fix_config)};
+    return Findings{failed(kNode, "ib_umad is not loaded: no /sys/class/infiniband_mad/abi_version",
+                           Remedy::fix_config)};
   }
   const auto wanted = line.argument(1);
-  const auto device = wanted.empty() ? checks::kNode : wanted;
+  const auto device = wanted.empty() ? kNode : wanted;
   const auto hca_glob = wanted.substr(0, wanted.find(':'));
   std::string unread, seen;  // the first of each
   for (const auto& hca : infiniband->hcas) {
@@ -80,7 +80,7 @@ Result<Findings> judge_ib_port(const JudgedLine& line) {
       const double gbps = port.rate_gbps.value_or(0);
       if (up.value_or(false)) {
         return Findings{
-            checks::passed(fmt::format("{} is ACTIVE (LinkUp) at {:g} Gb/s", name, gbps), device)};
+            passed(fmt::format("{} is ACTIVE (LinkUp) at {:g} Gb/s", name, gbps), device)};
       }
       if (!up && unread.empty()) unread = name;
       if (!seen.empty()) continue;
@@ -91,11 +91,11 @@ Result<Findings> judge_ib_port(const JudgedLine& line) {
   if (!unread.empty()) {
     return Findings{not_judged(fmt::format("{}: cannot read its state or rate", unread), unread)};
   }
-  return Findings{checks::failed(
+  return Findings{failed(
       device,
       fmt::format("{}, expected ACTIVE (4), LinkUp (5){}", seen.empty() ? "no such port" : seen,
                   rate ? fmt::format(", {:g} Gb/s", *rate) : ""),
-      checks::hardware_remedy(line.snapshot))};
+      hardware_remedy(line.snapshot))};
 }
 
 // [HOURS [COUNT]]: links that went down, according to the kernel log.
@@ -103,17 +103,16 @@ Result<Findings> judge_link_flaps(const JudgedLine& line) {
   TRY_ASSIGN(const auto hours, number_in(line.argument(0), 24));
   TRY_ASSIGN(const auto limit, number_in(line.argument(1), 5));
   const auto& uptime = line.snapshot.identity->uptime_s;
-  if (!uptime) return Findings{checks::not_known(checks::kNode, "the time since boot", uptime)};
+  if (!uptime) return Findings{checks::not_known(kNode, "the time since boot", uptime)};
   const double begin_us = (*uptime - kHour * static_cast<double>(hours)) * kMicrosecondsPerSecond;
   Findings findings;
   for (const auto& [adapter, times] : checks::link_downs_by_adapter(line.snapshot, begin_us)) {
     if (times < limit) continue;
-    findings.push_back(checks::failed(
+    findings.push_back(failed(
         adapter,
         fmt::format("the link went down {} in {} h by the kernel log, expected fewer than {}",
                     counted(times, "time"), hours, limit),
-        checks::hardware_remedy(line.snapshot),
-        {checks::count_value(times), checks::count_value(limit)}));
+        hardware_remedy(line.snapshot), {count_value(times), count_value(limit)}));
   }
   return checks::or_pass(std::move(findings),
                          fmt::format("no link went down {} or more in {} h by the kernel log",
@@ -160,46 +159,27 @@ Result<Findings> judge_amd_count(const JudgedLine& line) {
   TRY_ASSIGN(const auto wanted, number_in(line.argument(0), 0));
   const auto seen = line.snapshot.pci->amd_gpus.size();
   auto message = fmt::format("{} with the amdgpu driver", counted(seen, "GPU"));
-  if (seen == wanted) return Findings{checks::passed(std::move(message))};
-  auto finding =
-      checks::failed(checks::kNode, fmt::format("{}, expected {}", message, wanted), Remedy::reboot,
-                     {checks::count_value(seen), checks::count_value(wanted)});
+  if (seen == wanted) return Findings{passed(std::move(message))};
+  auto finding = failed(kNode, fmt::format("{}, expected {}", message, wanted), Remedy::reboot,
+                        {count_value(seen), count_value(wanted)});
   finding.code = "NHC2009";
   return Findings{std::move(finding)};
 }
 
 Seconds hours(int count) { return {kHour * count}; }
 
-const ArgumentLimit kGpuCount{"gpu.present.count",
-                              [](Profile& p, int n) { p.gpu->present.count = n; }};
-const ArgumentLimit kXidWindow{"gpu.xid.window",
-                               [](Profile& p, int n) { p.gpu->xid.window = hours(n); }};
-const ArgumentLimit kFlapWindow{"ib.flaps.window",
-                                [](Profile& p, int n) { p.ib->flaps.window = hours(n); }};
-// NHC fails at this number, muster only above it.
-const ArgumentLimit kFlaps{"ib.flaps.max",
-                           [](Profile& p, int n) { p.ib->flaps.max = std::max(0, n - 1); }};
-const ArgumentLimit kNvmeCount{"host.nvme.count",
-                               [](Profile& p, int n) { p.host->nvme.count = n; }};
-
 // Above a profile's limit the check warns; above a line's limit it fails.
-void set_corrected_errors(Profile& profile, Limit<int>& limit, int count) {
-  limit = count;
+template <Limit<int> GpuEccCorrectedLimits::*kLimit>
+void set_corrected_errors(Profile& profile, int count) {
+  profile.gpu->ecc_corrected.*kLimit = count;
   profile.policies["gpu.ecc_corrected"].warn_as = Outcome::fail;
 }
 
-const ArgumentLimit kDramErrors{"gpu.ecc_corrected.dram_warn_above", [](Profile& p, int n) {
-                                  set_corrected_errors(p, p.gpu->ecc_corrected.dram_warn_above, n);
-                                }};
-const ArgumentLimit kSramErrors{"gpu.ecc_corrected.sram_warn_above", [](Profile& p, int n) {
-                                  set_corrected_errors(p, p.gpu->ecc_corrected.sram_warn_above, n);
-                                }};
-
 // A line about GPUs also runs the checks for a driver and for GPUs. It passes if the GPUs lack the
 // feature, as Azure's scripts do.
-Row gpu_checks(std::string_view name, std::initializer_list<std::string_view> checks = {}) {
-  Row row{.name = name, .checks = {"gpu.driver", "gpu.present"}, .of_gpus = true, .may_skip = true};
-  row.checks.insert(row.checks.end(), checks);
+Row of_gpus(Row row) {
+  row.checks.insert(row.checks.begin(), {"gpu.driver", "gpu.present"});
+  row.of_gpus = row.may_skip = true;
   return row;
 }
 
@@ -215,48 +195,53 @@ Row amd_count(std::string_view name) {
 }  // namespace
 
 std::vector<Row> device_rows() {
-  auto count = gpu_checks("check_gpu_count");
-  count.least = 1;
-  count.most = 2;
-  count.limits = {kGpuCount};
-  auto ecc =
-      gpu_checks("check_gpu_ecc", {"gpu.ecc_uncorrectable", "gpu.ecc_sram", "gpu.ecc_corrected",
-                                   "gpu.ecc_remapped_rows", "gpu.ecc_retired_pages"});
-  ecc.most = 2;
-  ecc.limits = {kDramErrors, kSramErrors};
-  auto vbios = gpu_checks("check_vbios_version");
-  vbios.least = vbios.most = 1;
-  vbios.judge = judge_vbios;
-  vbios.needs = Probe::nvml;
-  auto nvlinks = gpu_checks("check_nvlink_status", {"gpu.nvlink_state"});
-  nvlinks.judge = judge_nvlinks;
-  nvlinks.needs = Probe::nvml;
   return {
       {.name = "check_hw_ib",
        .most = 2,
        .judge = judge_ib_port,
        .needs = Probe::infiniband,
        .judges_absence = true},
-      gpu_checks("check_nv_healthmon"),
+      of_gpus({.name = "check_nv_healthmon"}),
       amd_count("check_gpu_count rocm"),
       amd_count("check_gpu_count amd"),
-      std::move(count),
-      gpu_checks("check_nvsmi_healthmon", {"gpu.recovery_action", "gpu.firmware"}),
+      of_gpus(
+          {.name = "check_gpu_count",
+           .least = 1,
+           .most = 2,
+           .limits = {{"gpu.present.count", [](Profile& p, int n) { p.gpu->present.count = n; }}}}),
+      of_gpus({.name = "check_nvsmi_healthmon", .checks = {"gpu.recovery_action", "gpu.firmware"}}),
       {.name = "check_gpu_xid",
        .most = 1,
        .checks = {"gpu.xid"},
-       .limits = {kXidWindow},
+       .limits = {{"gpu.xid.window", [](Profile& p, int n) { p.gpu->xid.window = hours(n); }}},
        .may_skip = true},
-      std::move(ecc),
-      gpu_checks("check_gpu_clock_throttling", {"gpu.clocks"}),
-      gpu_checks("check_app_gpu_clocks", {"gpu.clocks"}),
-      gpu_checks("check_gpu_persistence", {"gpu.persistence"}),
-      std::move(vbios),
-      std::move(nvlinks),
+      of_gpus({.name = "check_gpu_ecc",
+               .most = 2,
+               .checks = {"gpu.ecc_uncorrectable", "gpu.ecc_sram", "gpu.ecc_corrected",
+                          "gpu.ecc_remapped_rows", "gpu.ecc_retired_pages"},
+               .limits = {{"gpu.ecc_corrected.dram_warn_above",
+                           set_corrected_errors<&GpuEccCorrectedLimits::dram_warn_above>},
+                          {"gpu.ecc_corrected.sram_warn_above",
+                           set_corrected_errors<&GpuEccCorrectedLimits::sram_warn_above>}}}),
+      of_gpus({.name = "check_gpu_clock_throttling", .checks = {"gpu.clocks"}}),
+      of_gpus({.name = "check_app_gpu_clocks", .checks = {"gpu.clocks"}}),
+      of_gpus({.name = "check_gpu_persistence", .checks = {"gpu.persistence"}}),
+      of_gpus({.name = "check_vbios_version",
+               .least = 1,
+               .most = 1,
+               .judge = judge_vbios,
+               .needs = Probe::nvml}),
+      of_gpus({.name = "check_nvlink_status",
+               .checks = {"gpu.nvlink_state"},
+               .judge = judge_nvlinks,
+               .needs = Probe::nvml}),
       {.name = "check_ib_link_flapping",
        .most = kAny,
        .checks = {"ib.present", "ib.flaps"},
-       .limits = {kFlapWindow, kFlaps},
+       // NHC fails at this number, muster only above it.
+       .limits = {{"ib.flaps.window", [](Profile& p, int n) { p.ib->flaps.window = hours(n); }},
+                  {"ib.flaps.max",
+                   [](Profile& p, int n) { p.ib->flaps.max = std::max(0, n - 1); }}},
        .may_skip = true,
        .judge = judge_link_flaps,
        .needs = Probe::kernel_log | Probe::identity},
@@ -266,7 +251,7 @@ std::vector<Row> device_rows() {
        .least = 1,
        .most = 1,
        .checks = {"host.nvme"},
-       .limits = {kNvmeCount}},
+       .limits = {{"host.nvme.count", [](Profile& p, int n) { p.host->nvme.count = n; }}}},
       {.name = "check_gpu_xgmi", .checks = {"gpu.amd"}},
   };
 }

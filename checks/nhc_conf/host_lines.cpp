@@ -3,21 +3,22 @@
 // does.
 #include <fmt/ranges.h>
 
-#include <algorithm>
 #include <array>
 #include <cmath>
 #include <map>
-#include <optional>
-#include <utility>
 
 #include "checks/nhc_conf/table.hpp"
-#include "lib/base/text.hpp"
 
 namespace muster::nhc {
 namespace {
 
 using checks::count_value;
+using checks::failed;
+using checks::hardware_remedy;
 using checks::kNode;
+using checks::not_known;
+using checks::passed;
+using checks::skipped;
 
 enum class Unit { bytes, inodes };
 
@@ -108,7 +109,7 @@ void compare(const JudgedLine& line, std::size_t index, std::string_view what, c
     findings.push_back(
         not_judged(fmt::format("\"{}\", expected a number for {}", printable(word, 40), what)));
   } else if (!seen) {
-    findings.push_back(checks::not_known(kNode, what, seen));
+    findings.push_back(not_known(kNode, what, seen));
   } else {
     checks::append(findings, judge(*seen, *limit));
   }
@@ -117,7 +118,7 @@ void compare(const JudgedLine& line, std::size_t index, std::string_view what, c
 // MIN [MAX [TOLERANCE]]. As in NHC, a tolerance in percent is one of the observed size.
 Result<Findings> judge_size(const JudgedLine& line, std::string_view what,
                             const Fact<std::uint64_t>& size, Remedy too_small) {
-  if (!size) return Findings{checks::not_known(kNode, fmt::format("the size of {}", what), size)};
+  if (!size) return Findings{not_known(kNode, fmt::format("the size of {}", what), size)};
   const auto seen = static_cast<double>(*size);
   const auto amount = [&](std::size_t index) {
     const auto word = line.argument(index);
@@ -130,13 +131,13 @@ Result<Findings> judge_size(const JudgedLine& line, std::string_view what,
   const bool low = seen + band < least.value;
   const bool high = !line.argument(1).empty() && seen - band > most.value;
   auto message = fmt::format("{} of {}", size_in_words(seen), what);
-  if (!low && !high) return Findings{checks::passed(std::move(message))};
+  if (!low && !high) return Findings{passed(std::move(message))};
   const double limit = low ? least.value : most.value;
   message += fmt::format(", expected at {} {}", low ? "least" : "most", size_in_words(limit));
   if (band > 0) message += fmt::format(" within {}", line.argument(2));
   return Findings{
-      checks::failed(kNode, std::move(message), low ? too_small : Remedy::fix_config,
-                     {count_value(*size), count_value(static_cast<std::uint64_t>(limit)), "B"})};
+      failed(kNode, std::move(message), low ? too_small : Remedy::fix_config,
+             {count_value(*size), count_value(static_cast<std::uint64_t>(limit)), "B"})};
 }
 
 const Mount* mount_at(const Snapshot& snapshot, std::string_view point) {
@@ -189,10 +190,10 @@ std::optional<Finding> mismatch(const KernelMount& mount, const WantedMount& wan
       const auto found = matches(expression, seen);
       if (!found) return not_judged(found.error().message, mount.point);
       if (*found) continue;
-      return checks::failed(mount.point,
-                            fmt::format("{} is mounted: {}, expected {}", printable(mount.point),
-                                        printable(seen, 80), printable(expression, 80)),
-                            Remedy::fix_config, {seen, expression});
+      return failed(mount.point,
+                    fmt::format("{} is mounted: {}, expected {}", printable(mount.point),
+                                printable(seen, 80), printable(expression, 80)),
+                    Remedy::fix_config, {seen, expression});
     }
   }
   return std::nullopt;
@@ -207,16 +208,16 @@ Finding judge_point(const Snapshot& snapshot, const WantedMount& wanted, const s
     if (!snapshot.mounts->kernel) {
       return not_judged(fmt::format("{} was not observed", printable(point)), point);
     }
-    return checks::failed(point, fmt::format("{} is not mounted", printable(point)),
-                          Remedy::fix_config, {false, true});
+    return failed(point, fmt::format("{} is not mounted", printable(point)), Remedy::fix_config,
+                  {false, true});
   }
   auto wrong = mismatch(*mount, wanted);
   // An automount point becomes another file system once it is used.
   if (mount->type == "autofs" && (wrong || !wanted.options.empty())) return unused;
   if (wrong) return *std::move(wrong);
-  return checks::passed(fmt::format("{} is mounted ({} from {})", printable(point),
-                                    printable(mount->type), printable(mount->source)),
-                        point);
+  return passed(fmt::format("{} is mounted ({} from {})", printable(point), printable(mount->type),
+                            printable(mount->source)),
+                point);
 }
 
 Result<Findings> judge_mounts(const JudgedLine& line, std::string_view option) {
@@ -229,61 +230,34 @@ Result<Findings> judge_mounts(const JudgedLine& line, std::string_view option) {
   return findings;
 }
 
-// The use of space or inodes, as df counts it.
-struct Usage {
-  Unit unit;
-  double used = 0, available = 0;
-
-  // df rounds up.
-  [[nodiscard]] double used_percent() const { return std::ceil(100 * used / (used + available)); }
-
-  [[nodiscard]] std::string in_words(double amount) const {
-    return unit == Unit::bytes ? size_in_words(amount) : fmt::format("{:.0f} inodes", amount);
-  }
-};
-
-Usage usage_of(const Space& space, Unit unit) {
-  if (unit == Unit::bytes) {
-    return {unit, static_cast<double>(space.used_bytes),
-            static_cast<double>(space.available_bytes)};
-  }
-  const auto free = static_cast<double>(space.inodes_free);
-  return {unit, static_cast<double>(space.inodes_total) - free, free};
-}
-
-// Free space must reach the limit, used space must stay below it.
-Finding judge_usage(const std::string& point, std::string_view word, const Usage& usage,
-                    bool free) {
-  const auto parsed = parse_amount(word, usage.unit);
-  if (!parsed) return not_judged(parsed.error().message, point);
-  const auto& limit = *parsed;
-  const double amount = free ? usage.available : usage.used;
-  const double percent = free ? 100 - usage.used_percent() : usage.used_percent();
-  const double seen = limit.percent ? percent : amount;
-  auto message = fmt::format("{} {} on {} ({:g}%)", usage.in_words(amount), free ? "free" : "used",
-                             point, percent);
-  if (free ? seen >= limit.value : seen < limit.value) {
-    return checks::passed(std::move(message), point);
-  }
-  message += fmt::format(", expected {} {}", free ? "at least" : "less than", word);
-  return checks::failed(point, std::move(message), Remedy::fix_config);
-}
-
-// POINT LIMIT. NHC passes a point without a file system, and one that counts nothing.
+// POINT LIMIT, counted like df: free space must reach the limit, used space must stay below it. NHC
+// passes a point without a file system, and one that counts nothing.
 Finding judge_space(const JudgedLine& line, Unit unit, bool free) {
   const std::string point = printable(line.argument(0));
   const Mount* mount = mount_at(line.snapshot, line.argument(0));
-  if (mount == nullptr)
-    return checks::skipped(fmt::format("nothing is mounted on {}", point), point);
+  if (mount == nullptr) return skipped(fmt::format("nothing is mounted on {}", point), point);
   if (mount->hung) {
-    return checks::failed(point, fmt::format("{} does not answer", point), Remedy::restart_service);
+    return failed(point, fmt::format("{} does not answer", point), Remedy::restart_service);
   }
-  if (!mount->space) {
-    return checks::not_known(point, fmt::format("the space of {}", point), mount->space);
-  }
-  const auto usage = usage_of(*mount->space, unit);
-  if (usage.used + usage.available > 0) return judge_usage(point, line.argument(1), usage, free);
-  return checks::skipped(fmt::format("{} reports no size", point), point);
+  const auto& space = mount->space;
+  if (!space) return not_known(point, fmt::format("the space of {}", point), space);
+  const bool bytes = unit == Unit::bytes;
+  const auto available = static_cast<double>(bytes ? space->available_bytes : space->inodes_free);
+  const double used = bytes ? static_cast<double>(space->used_bytes)
+                            : static_cast<double>(space->inodes_total) - available;
+  if (used + available <= 0) return skipped(fmt::format("{} reports no size", point), point);
+  const auto limit = parse_amount(line.argument(1), unit);
+  if (!limit) return not_judged(limit.error().message, point);
+  const double used_percent = std::ceil(100 * used / (used + available));  // df rounds up
+  const double percent = free ? 100 - used_percent : used_percent;
+  const double amount = free ? available : used;
+  auto message = fmt::format("{} {} on {} ({:g}%)",
+                             bytes ? size_in_words(amount) : fmt::format("{:.0f} inodes", amount),
+                             free ? "free" : "used", point, percent);
+  const double seen = limit->percent ? percent : amount;
+  if (free ? seen >= limit->value : seen < limit->value) return passed(std::move(message), point);
+  message += fmt::format(", expected {} {}", free ? "at least" : "less than", line.argument(1));
+  return failed(point, std::move(message), Remedy::fix_config);
 }
 
 // Services that distributions run as units of another name.
@@ -307,8 +281,8 @@ std::string unit_of(const Services& services, std::string_view name) {
 Result<Findings> judge_cpuinfo(const JudgedLine& line) {
   const auto& cpu = *line.snapshot.cpu;
   if (counts_threads_as_sockets(cpu, line)) {
-    return Findings{checks::passed(
-        fmt::format("{}, which NHC counts as sockets", counted(*cpu.threads, "thread")))};
+    return Findings{
+        passed(fmt::format("{}, which NHC counts as sockets", counted(*cpu.threads, "thread")))};
   }
   Findings findings;
   std::vector<std::string> seen;
@@ -318,10 +292,9 @@ Result<Findings> judge_cpuinfo(const JudgedLine& line) {
         line, index, fmt::format("the number of {}s", noun), count, parse_unsigned,
         [&](unsigned is, std::uint64_t wanted) -> std::optional<Finding> {
           if (is == wanted) return std::nullopt;
-          return checks::failed(
-              kNode, fmt::format("{}, expected {}", counted(is, noun), wanted),
-              is < wanted ? checks::hardware_remedy(line.snapshot) : Remedy::fix_config,
-              {count_value(is), count_value(wanted)});
+          return failed(kNode, fmt::format("{}, expected {}", counted(is, noun), wanted),
+                        is < wanted ? hardware_remedy(line.snapshot) : Remedy::fix_config,
+                        {count_value(is), count_value(wanted)});
         },
         findings);
   };
@@ -334,13 +307,13 @@ Result<Findings> judge_cpuinfo(const JudgedLine& line) {
 Result<Findings> judge_eth(const JudgedLine& line) {
   const auto name = line.argument(0);
   // The probe leaves out lo: every network namespace has one.
-  if (name == "lo") return Findings{checks::passed("lo exists in every network", name)};
+  if (name == "lo") return Findings{passed("lo exists in every network", name)};
   for (const auto& interface : line.snapshot.network->interfaces) {
     TRY_ASSIGN(const bool found, matches(name, interface.name));
-    if (found) return Findings{checks::passed(fmt::format("the interface {} exists", name), name)};
+    if (found) return Findings{passed(fmt::format("the interface {} exists", name), name)};
   }
-  return Findings{checks::failed(name, fmt::format("no interface {}", printable(name, 80)),
-                                 Remedy::fix_config, {false, true})};
+  return Findings{failed(name, fmt::format("no interface {}", printable(name, 80)),
+                         Remedy::fix_config, {false, true})};
 }
 
 // [LOAD1 [LOAD5 [LOAD15]]].
@@ -353,9 +326,8 @@ Result<Findings> judge_load(const JudgedLine& line) {
         line, index, what, load, parse_number,
         [&](double is, double limit) -> std::optional<Finding> {
           if (is < limit) return std::nullopt;
-          return checks::failed(kNode,
-                                fmt::format("{} is {:g}, expected less than {:g}", what, is, limit),
-                                Remedy::watch, {is, limit});
+          return failed(kNode, fmt::format("{} is {:g}, expected less than {:g}", what, is, limit),
+                        Remedy::watch, {is, limit});
         },
         findings);
   };
@@ -371,13 +343,12 @@ Result<Findings> judge_service(const JudgedLine& line) {
   if (options.rest.size() != 1) return make_error("expected one service");
   const auto& services = *line.snapshot.services;
   if (!services.active) {
-    return Findings{checks::not_known(kNode, "the list of active services", services.active)};
+    return Findings{not_known(kNode, "the list of active services", services.active)};
   }
   const auto name = printable(options.rest.front(), 80);
   const auto unit = unit_of(services, name);
   if (std::ranges::count(*services.active, unit) == 0) {
-    return Findings{
-        checks::failed(name, fmt::format("{} is not active", unit), Remedy::restart_service)};
+    return Findings{failed(name, fmt::format("{} is not active", unit), Remedy::restart_service)};
   }
   if (const auto owner = options.given.find('u'); owner != options.given.end()) {
     const bool wants_root = owner->second.back() == "root" || owner->second.back() == "0";
@@ -386,7 +357,7 @@ Result<Findings> judge_service(const JudgedLine& line) {
       return Findings{not_judged(fmt::format("the user of {} is not known", unit), name)};
     }
   }
-  return Findings{checks::passed(fmt::format("{} is active", unit), name)};
+  return Findings{passed(fmt::format("{} is active", unit), name)};
 }
 
 Row direct(std::string_view name, std::size_t least, std::size_t most, ProbeSet needs,
@@ -410,7 +381,7 @@ std::vector<Row> host_rows() {
       direct("check_hw_physmem", 1, 3, Probe::memory,
              [](const JudgedLine& line) {
                return judge_size(line, "memory", line.snapshot.memory->total_bytes,
-                                 checks::hardware_remedy(line.snapshot));
+                                 hardware_remedy(line.snapshot));
              }),
       direct("check_hw_swap", 1, 3, Probe::memory,
              [](const JudgedLine& line) {

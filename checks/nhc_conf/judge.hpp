@@ -3,14 +3,8 @@
 // for: the arguments of muster-bench, and the findings for its report. Pure: the caller runs it.
 #pragma once
 
-#include <map>
-#include <string>
-#include <vector>
-
 #include "checks/check.hpp"
 #include "checks/nhc_conf/config.hpp"
-#include "lib/base/result.hpp"
-#include "lib/node/snapshot.hpp"
 #include "lib/report/report.hpp"
 
 namespace muster::nhc {

@@ -3,14 +3,8 @@
 // checks with limits from its arguments, to a function that judges it, or to a run of muster-bench.
 #pragma once
 
-#include <cstddef>
-#include <limits>
 #include <span>
-#include <string_view>
-#include <vector>
 
-#include "checks/check.hpp"
-#include "checks/nhc_conf/config.hpp"
 #include "checks/nhc_conf/judge.hpp"
 #include "checks/shared/support.hpp"
 
