@@ -35,6 +35,10 @@ struct Check {
   ProbeSet looks_at = {};      // sections it uses if they were observed
   NvmlParts nvml_parts = {};   // GPU facts that are read only on request
   WhenAbsent when_absent = WhenAbsent::unknown;
+  // Optional: whether the profile has a limit for this check. Without one the check is a skip, with
+  // `unlimited` as its message, even if sections are missing.
+  bool (*is_limited)(const Profile&) = nullptr;
+  std::string_view unlimited = {};
   // Optional: returns why the check does not apply. Called before missing sections make the check
   // `unknown`, so it must check that a section was observed.
   std::optional<Finding> (*not_applicable)(const Snapshot&, const Profile&) = nullptr;

@@ -81,6 +81,9 @@ Findings obstacles(const Snapshot& snapshot, const Check& check) {
 
 Findings findings_of(const Snapshot& snapshot, const Profile& profile, const Context& context,
                      const Check& check) {
+  if (check.is_limited != nullptr && !check.is_limited(profile)) {
+    return {{.device = "node", .outcome = Outcome::skip, .message = std::string(check.unlimited)}};
+  }
   if (check.not_applicable != nullptr) {
     if (auto nothing = check.not_applicable(snapshot, profile)) return {*std::move(nothing)};
   }

@@ -1,18 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // The settings and libraries of jobs.
-#include <fmt/format.h>
 
-#include <algorithm>
-#include <cstdint>
 #include <map>
-#include <optional>
-#include <string>
-#include <string_view>
-#include <vector>
 
 #include "checks/catalogue.hpp"
 #include "checks/shared/support.hpp"
-#include "lib/base/text.hpp"
 #include "lib/profile/limits/host.hpp"
 
 namespace muster::checks {

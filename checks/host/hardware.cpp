@@ -1,19 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Processors, memory errors and temperatures.
-#include <fmt/format.h>
 #include <fmt/ranges.h>
-
-#include <algorithm>
-#include <optional>
-#include <string>
-#include <utility>
-#include <vector>
 
 #include "checks/catalogue.hpp"
 #include "checks/shared/rise.hpp"
 #include "checks/shared/support.hpp"
-#include "lib/base/text.hpp"
-#include "lib/base/units.hpp"
 #include "lib/profile/limits/host.hpp"
 
 namespace muster::checks {
@@ -33,10 +24,7 @@ struct CpuCount {
 
 // Not counting NUMA nodes of GPU memory (GB200), which have no CPUs.
 Fact<unsigned> nodes_with_cpus(const Fact<std::vector<NumaNode>>& nodes) {
-  if (!nodes) {
-    return nodes.is_absent() ? Fact<unsigned>::absent(nodes.why())
-                             : Fact<unsigned>::unreadable(nodes.why());
-  }
+  if (!nodes) return Fact<unsigned>::unreadable(nodes.why());
   unsigned count = 0;
   for (const auto& node : *nodes) {
     if (!node.cpus) return Fact<unsigned>::unreadable(node.cpus.why());
@@ -47,21 +35,14 @@ Fact<unsigned> nodes_with_cpus(const Fact<std::vector<NumaNode>>& nodes) {
 
 // With SMT off, the second thread of every core is present but offline: as many threads as cores
 // are online, and the number of offline ones is a multiple of that.
-bool looks_like_smt_off(const Cpu& cpu, std::size_t offline) {
-  if (!cpu.cores || !cpu.threads || *cpu.cores == 0) return false;
-  return *cpu.cores == *cpu.threads && offline % *cpu.cores == 0;
-}
-
 Finding judge_offline(const Cpu& cpu, const std::vector<unsigned>& offline) {
-  Finding finding =
-      failed(kNode, fmt::format("{} offline: {}", counted(offline.size(), "CPU"), *cpu.offline),
-             Remedy::reboot, {count_value(offline.size()), 0, "CPUs"});
-  if (looks_like_smt_off(cpu, offline.size())) {
-    finding.outcome = Outcome::warn;
-    finding.remedy = Remedy::fix_config;
-    finding.message += ", as if SMT is off; set host.cpu.threads if that is intended";
-  }
-  return finding;
+  const auto cores = cpu.cores.value_or(0);
+  const bool smt_off = cores > 0 && cpu.threads.value_or(0) == cores && offline.size() % cores == 0;
+  return about(
+      kNode, smt_off ? Outcome::warn : Outcome::fail,
+      fmt::format("{} offline: {}{}", counted(offline.size(), "CPU"), *cpu.offline,
+                  smt_off ? ", as if SMT is off; set host.cpu.threads if that is intended" : ""),
+      smt_off ? Remedy::fix_config : Remedy::reboot, {count_value(offline.size()), 0, "CPUs"});
 }
 
 // Wrong counts have one cause and share one finding, which has the first wrong value.
@@ -112,8 +93,8 @@ Findings judge_cpu(const Snapshot& snapshot, const Profile& profile) {
   // With the expected number of threads online, the others are offline on purpose.
   const bool threads_judged = limits.threads && cpu.threads;
   if (!offline) {
-    findings.push_back(not_known(kNode, "the list of offline CPUs",
-                                 Fact<std::string>::unreadable(offline.error().message)));
+    findings.push_back(unknown(
+        kNode, fmt::format("the list of offline CPUs is unknown: {}", offline.error().message)));
   } else if (!offline->empty() && !threads_judged) {
     findings.push_back(judge_offline(cpu, *offline));
   }
@@ -125,6 +106,11 @@ Findings judge_cpu(const Snapshot& snapshot, const Profile& profile) {
 // Long enough for a steady rate with runs every few minutes, short enough to show a DIMM that just
 // went bad.
 constexpr double kWindowS = kHour;
+
+std::optional<Delta> rise_of_corrected(const Snapshot& snapshot, const EdacController& controller) {
+  return rise_of(snapshot, fmt::format("edac.{}.corrected", controller.name), *controller.corrected,
+                 kWindowS);
+}
 
 Finding judge_rate(const Snapshot& snapshot, const EdacController& controller,
                    double most_per_hour) {
@@ -141,8 +127,7 @@ Finding judge_rate(const Snapshot& snapshot, const EdacController& controller,
                               *controller.corrected),
                   Remedy::watch, {count_value(*controller.corrected)});
   }
-  const auto delta = rise_of(snapshot, fmt::format("edac.{}.corrected", controller.name),
-                             *controller.corrected, kWindowS);
+  const auto delta = rise_of_corrected(snapshot, controller);
   if (!delta) {
     // Uncorrected errors were judged; only the rate needs a second observation.
     return passed(fmt::format("no uncorrected memory errors; {} so far, no rate yet",
@@ -180,16 +165,13 @@ Finding judge_controller(const Snapshot& snapshot, const EdacController& control
 Findings judge_edac(const Snapshot& snapshot, const Profile& profile) {
   const Fact<std::vector<EdacController>>& edac = snapshot.kernel->edac;
   if (edac.is_unreadable()) return {not_known(kNode, "the list of memory controllers", edac)};
-  if (!edac || edac->empty()) {
-    return {skipped(fmt::format("no memory controller reports errors{}{}", edac ? "" : ": ",
-                                edac ? "" : edac.why()))};
-  }
-
-  const auto& most_per_hour = profile.host->edac.corrected_warn_above_per_hour;
+  if (!edac) return {skipped(fmt::format("no memory controller reports errors: {}", edac.why()))};
   Findings findings;
   for (const auto& controller : *edac) {
-    findings.push_back(judge_controller(snapshot, controller, most_per_hour));
+    findings.push_back(
+        judge_controller(snapshot, controller, profile.host->edac.corrected_warn_above_per_hour));
   }
+  if (findings.empty()) return {skipped("no memory controller reports errors")};
   return findings;
 }
 
@@ -198,11 +180,10 @@ void margins_of_edac(const Snapshot& snapshot, const Profile& profile, Margins& 
   margins.in(kHour, MarginUnit::per_second);
   for (const auto& controller : *snapshot.kernel->edac) {
     if (!controller.corrected || is_saturated(*controller.corrected)) continue;
-    const auto delta = rise_of(snapshot, fmt::format("edac.{}.corrected", controller.name),
-                               *controller.corrected, kWindowS);
-    if (!delta) continue;
-    margins.at_most(controller.name, "corrected", delta->per_hour(),
-                    profile.host->edac.corrected_warn_above_per_hour);
+    if (const auto delta = rise_of_corrected(snapshot, controller)) {
+      margins.at_most(controller.name, "corrected", delta->per_hour(),
+                      profile.host->edac.corrected_warn_above_per_hour);
+    }
   }
 }
 
@@ -222,15 +203,6 @@ std::optional<double> limit_of(const ThermalZone& zone) {
   return least;
 }
 
-std::optional<Finding> judge_zone(const Snapshot& snapshot, const ThermalZone& zone, double limit) {
-  if (*zone.now_c < limit - kMarginC) return std::nullopt;
-  const bool over = *zone.now_c >= limit;
-  return about(
-      zone.name, over ? Outcome::fail : Outcome::warn,
-      fmt::format("{} at {:.0f} C, its own limit is {:.0f} C", zone.name, *zone.now_c, limit),
-      over ? hardware_remedy(snapshot) : Remedy::watch, {*zone.now_c, limit, "C"});
-}
-
 Findings judge_zones(const Snapshot& snapshot, const Profile& /*profile*/) {
   const auto& zones = snapshot.kernel->thermal_zones;
   if (zones.is_absent()) return {skipped("the kernel reports no temperatures")};
@@ -241,7 +213,12 @@ Findings judge_zones(const Snapshot& snapshot, const Profile& /*profile*/) {
     const auto limit = limit_of(zone);
     if (!zone.now_c || !limit) continue;
     ++judged;
-    append(findings, judge_zone(snapshot, zone, *limit));
+    if (*zone.now_c < *limit - kMarginC) continue;
+    const bool over = *zone.now_c >= *limit;
+    findings.push_back(about(
+        zone.name, over ? Outcome::fail : Outcome::warn,
+        fmt::format("{} at {:.0f} C, its own limit is {:.0f} C", zone.name, *zone.now_c, *limit),
+        over ? hardware_remedy(snapshot) : Remedy::watch, {*zone.now_c, *limit, "C"}));
   }
   if (judged == 0) return {skipped("no thermal zone reports both a temperature and a limit")};
   return or_pass(std::move(findings),

@@ -1,21 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // The running kernel: its release, boot parameters, settings, modules, resource limits and clock.
-#include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <algorithm>
 #include <array>
-#include <cstdint>
-#include <optional>
 #include <set>
-#include <string>
-#include <string_view>
-#include <utility>
-#include <vector>
 
 #include "checks/catalogue.hpp"
 #include "checks/shared/support.hpp"
-#include "lib/base/text.hpp"
 #include "lib/profile/limits/host.hpp"
 
 namespace muster::checks {
@@ -51,13 +42,10 @@ std::vector<std::string> parameters_of(std::string_view command_line) {
   return parameters;
 }
 
-void judge_parameters(const Fact<std::string>& command_line, const KernelLimits& limits,
-                      Findings& findings) {
-  if (limits.required.empty() && limits.forbidden.empty()) return;
-  if (!command_line) {
-    findings.push_back(not_known(kNode, "the kernel command line", command_line));
-    return;
-  }
+Findings judge_parameters(const Fact<std::string>& command_line, const KernelLimits& limits) {
+  if (limits.required.empty() && limits.forbidden.empty()) return {};
+  if (!command_line) return {not_known(kNode, "the kernel command line", command_line)};
+  Findings findings;
   const auto parameters = parameters_of(*command_line);
   for (const auto& glob : limits.required) {
     if (!matching(parameters, with_plain_name(glob)).empty()) continue;
@@ -71,6 +59,7 @@ void judge_parameters(const Fact<std::string>& command_line, const KernelLimits&
     findings.push_back(warned(glob, fmt::format("booted with {}, which is forbidden", names),
                               Remedy::fix_config, {names}));
   }
+  return findings;
 }
 
 Findings judge_kernel(const Snapshot& snapshot, const Profile& profile) {
@@ -84,7 +73,7 @@ Findings judge_kernel(const Snapshot& snapshot, const Profile& profile) {
         kNode, fmt::format("kernel {}, expected {}", printable(*kernel.release), *limits.release),
         Remedy::fix_config, {*kernel.release, *limits.release}));
   }
-  judge_parameters(kernel.command_line, limits, findings);
+  append(findings, judge_parameters(kernel.command_line, limits));
   return or_pass(std::move(findings),
                  kernel.release ? fmt::format("kernel {} as expected", printable(*kernel.release))
                                 : std::string("kernel parameters as expected"));
@@ -111,24 +100,20 @@ std::optional<Finding> judge_setting(std::string_view key, const Fact<std::strin
                 Remedy::fix_config, {seen, expected});
 }
 
-const Fact<std::string>& setting_of(const Kernel& kernel, const std::string& key) {
-  static const auto kMissing = Fact<std::string>::unreadable("the snapshot does not include it");
-  const auto entry = kernel.sysctl.find(key);
-  return entry == kernel.sysctl.end() ? kMissing : entry->second;
-}
-
 Findings judge_sysctl(const Snapshot& snapshot, const Profile& profile) {
   const SysctlLimits& limits = profile.host->sysctl;
+  const Kernel& kernel = *snapshot.kernel;
+  const auto missing = Fact<std::string>::unreadable("the snapshot does not include it");
   const std::size_t settings = limits.values.size() + (limits.transparent_hugepage.empty() ? 0 : 1);
   Findings findings;
   for (const auto& [key, expected] : limits.values) {
-    append(findings, judge_setting(key, setting_of(*snapshot.kernel, key), expected));
+    const auto entry = kernel.sysctl.find(key);
+    append(findings,
+           judge_setting(key, entry == kernel.sysctl.end() ? missing : entry->second, expected));
   }
   if (!limits.transparent_hugepage.empty()) {
-    append(
-        findings,
-        judge_setting("transparent_hugepage", snapshot.kernel->transparent_hugepage,
-                      fmt::format("{}", fmt::join(words_for(limits.transparent_hugepage), "|"))));
+    const auto allowed = fmt::format("{}", fmt::join(words_for(limits.transparent_hugepage), "|"));
+    append(findings, judge_setting("transparent_hugepage", kernel.transparent_hugepage, allowed));
   }
   const auto skips =
       static_cast<std::size_t>(std::ranges::count(findings, Outcome::skip, &Finding::outcome));
@@ -193,63 +178,41 @@ Findings judge_modules(const Snapshot& snapshot, const Profile& profile) {
 
 // host.limits: the process that starts jobs may lock memory and open enough files.
 
-constexpr std::string_view kUnlimited = "unlimited";
-
-// Without a process that starts jobs, muster's own limits are judged, which may differ from those
-// of jobs.
-Finding too_low(const Limits& seen, std::string_view device, std::string message, Values values) {
-  if (seen.process != kOwnLimits)
-    return failed(device, std::move(message), Remedy::fix_config, std::move(values));
-  return warned(device, fmt::format("no process that starts jobs found, and {}", message),
-                Remedy::fix_config, std::move(values));
-}
-
-// Calls `judge` for a numeric limit.
-template <class Judge>
-std::optional<Finding> judge_number(const Snapshot& snapshot, std::string_view device,
-                                    const Fact<std::string>& limit, const Judge& judge) {
+// `least`: without it, the limit must be unlimited.
+std::optional<Finding> judge_limit(const Snapshot& snapshot, std::string_view device,
+                                   const Fact<std::string>& limit, const Limit<int>& least) {
+  const Limits& seen = snapshot.kernel->limits;
   const std::string what = fmt::format("the limit of {}", device);
   if (!limit) return not_known_here(snapshot, device, what, limit);
-  if (*limit == kUnlimited) return std::nullopt;
-  if (const auto number = parse_unsigned(*limit)) return judge(*number);
-  return not_known(
-      device, what,
-      Fact<std::string>::unreadable(fmt::format("\"{}\" is not a number", printable(*limit))));
-}
-
-std::optional<Finding> judge_memlock(const Snapshot& snapshot) {
-  constexpr std::string_view kDevice = "locked memory";
-  const Limits& seen = snapshot.kernel->limits;
-  return judge_number(snapshot, kDevice, seen.memlock_bytes, [&](std::uint64_t bytes) {
-    return too_low(seen, kDevice,
-                   fmt::format("{} may lock {} KiB of memory, expected unlimited",
-                               printable(seen.process), bytes / 1024),
-                   {count_value(bytes), std::string(kUnlimited), "B"});
-  });
-}
-
-std::optional<Finding> judge_open_files(const Snapshot& snapshot, int least) {
-  constexpr std::string_view kDevice = "open files";
-  const Limits& seen = snapshot.kernel->limits;
-  return judge_number(
-      snapshot, kDevice, seen.open_files, [&](std::uint64_t files) -> std::optional<Finding> {
-        if (static_cast<std::int64_t>(std::min<std::uint64_t>(files, INT64_MAX)) >= least)
-          return std::nullopt;
-        return too_low(seen, kDevice,
-                       fmt::format("{} may open {}, expected at least {}", printable(seen.process),
-                                   counted(files, "file"), least),
-                       {count_value(files), least, "files"});
-      });
+  if (*limit == "unlimited") return std::nullopt;
+  const auto number = parse_unsigned(*limit);
+  if (!number) {
+    return unknown(device,
+                   fmt::format("{} is unknown: \"{}\" is not a number", what, printable(*limit)));
+  }
+  if (least && std::cmp_greater_equal(*number, *least)) return std::nullopt;
+  auto message = least ? fmt::format("{} may open {}, expected at least {}",
+                                     printable(seen.process), counted(*number, "file"), *least)
+                       : fmt::format("{} may lock {} KiB of memory, expected unlimited",
+                                     printable(seen.process), *number / 1024);
+  // Without a process that starts jobs, these are muster's own limits, and jobs may have others.
+  const bool own = seen.process == kOwnLimits;
+  if (own) message = fmt::format("no process that starts jobs found, and {}", message);
+  return about(device, own ? Outcome::warn : Outcome::fail, std::move(message), Remedy::fix_config,
+               least ? Values{count_value(*number), *least, "files"}
+                     : Values{count_value(*number), "unlimited", "B"});
 }
 
 Findings judge_limits(const Snapshot& snapshot, const Profile& profile) {
   const ResourceLimits& limits = profile.host->limits;
-
+  const Limits& seen = snapshot.kernel->limits;
   Findings findings;
-  if (limits.memlock_unlimited) append(findings, judge_memlock(snapshot));
-  if (limits.open_files_min) append(findings, judge_open_files(snapshot, *limits.open_files_min));
-  return or_pass(std::move(findings), fmt::format("resource limits of {} as expected",
-                                                  printable(snapshot.kernel->limits.process)));
+  if (limits.memlock_unlimited)
+    append(findings, judge_limit(snapshot, "locked memory", seen.memlock_bytes, std::nullopt));
+  if (limits.open_files_min)
+    append(findings, judge_limit(snapshot, "open files", seen.open_files, limits.open_files_min));
+  return or_pass(std::move(findings),
+                 fmt::format("resource limits of {} as expected", printable(seen.process)));
 }
 
 // host.clock: the clock is synchronised and uses the expected clocksource.
@@ -325,12 +288,8 @@ constinit const Check host_kernel::check{
         "Correct the boot loader's configuration (GRUB_CMDLINE_LINUX in /etc/default/grub, then "
         "update-grub) or the image, and reboot.",
     .needs = Probe::kernel,
-    .not_applicable =
-        [](const Snapshot&, const Profile& profile) {
-          const KernelLimits& limits = profile.host->kernel;
-          return unless(limits.release || !limits.required.empty() || !limits.forbidden.empty(),
-                        not_expected("kernel release or parameters"));
-        },
+    .is_limited = sets<&HostLimits::kernel>,
+    .unlimited = "no kernel release or parameters expected by this profile",
     .judge = judge_kernel,
 };
 
@@ -345,12 +304,8 @@ constinit const Check host_sysctl::check{
         "Set the value with sysctl -w and keep it in /etc/sysctl.d. Transparent huge pages: "
         "/sys/kernel/mm/transparent_hugepage/enabled, or transparent_hugepage= at boot.",
     .needs = Probe::kernel,
-    .not_applicable =
-        [](const Snapshot&, const Profile& profile) {
-          const SysctlLimits& limits = profile.host->sysctl;
-          return unless(!limits.values.empty() || !limits.transparent_hugepage.empty(),
-                        not_expected("kernel settings"));
-        },
+    .is_limited = sets<&HostLimits::sysctl>,
+    .unlimited = "no kernel settings expected by this profile",
     .judge = judge_sysctl,
 };
 
@@ -368,12 +323,8 @@ constinit const Check host_modules::check{
         "that do not match, DKMS build missing after a kernel update). Keep it in "
         "/etc/modules-load.d; forbid a module in /etc/modprobe.d.",
     .needs = Probe::kernel,
-    .not_applicable =
-        [](const Snapshot&, const Profile& profile) {
-          const ModuleLimits& limits = profile.host->modules;
-          return unless(!limits.required.empty() || !limits.forbidden.empty(),
-                        not_expected("kernel modules"));
-        },
+    .is_limited = sets<&HostLimits::modules>,
+    .unlimited = "no kernel modules expected by this profile",
     .judge = judge_modules,
 };
 
@@ -391,12 +342,8 @@ constinit const Check host_limits::check{
         "edit slurmd) and restart slurmd; for logins set memlock and nofile in "
         "/etc/security/limits.d.",
     .needs = Probe::kernel | Probe::identity,
-    .not_applicable =
-        [](const Snapshot&, const Profile& profile) {
-          const ResourceLimits& limits = profile.host->limits;
-          return unless(limits.memlock_unlimited || limits.open_files_min,
-                        not_expected("resource limits"));
-        },
+    .is_limited = sets<&HostLimits::limits>,
+    .unlimited = "no resource limits expected by this profile",
     .judge = judge_limits,
 };
 
@@ -413,13 +360,8 @@ constinit const Check host_clock::check{
         "/sys/devices/system/clocksource/clocksource0, and look in the kernel log for "
         "\"clocksource: … marked unstable\".",
     .needs = Probe::kernel | Probe::identity,
-    .not_applicable =
-        [](const Snapshot&, const Profile& profile) {
-          const ClockLimits& limits = profile.host->clock;
-          return unless(
-              limits.synchronised || limits.error_warn_above || !limits.clocksource.empty(),
-              not_expected("clock state or clocksource"));
-        },
+    .is_limited = sets<&HostLimits::clock>,
+    .unlimited = "no clock state or clocksource expected by this profile",
     .judge = judge_clock,
     .margins = margins_of_clock,
 };

@@ -1,19 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // host.kernel_log: faults of hardware, disks and file systems in the kernel log.
-
 #include "checks/shared/kernel_log.hpp"
 
-#include <fmt/format.h>
 #include <fmt/ranges.h>
-
-#include <algorithm>
-#include <string>
-#include <utility>
-#include <vector>
 
 #include "checks/catalogue.hpp"
 #include "checks/shared/support.hpp"
-#include "lib/base/text.hpp"
 #include "lib/profile/limits/host.hpp"
 
 namespace muster::checks::host_kernel_log {
@@ -32,13 +24,12 @@ Finding describe(const Snapshot& snapshot, const KernelLogLimits& limits, const 
                  const LogWindow& window) {
   const std::string cause = cause_of(limits, fault);
   const ClassLines& lines = fault.classes.at(cause);
-  const double ago_s = std::max(0.0, window.now_us - static_cast<double>(lines.last_us)) / 1e6;
-  const auto ago = in_time(ago_s);
-  const bool once = lines.incidents == 1 && lines.lines == 1;
+  const auto ago = in_time(std::max(0.0, window.now_us - static_cast<double>(lines.last_us)) / 1e6);
   const auto how_often =
-      once ? fmt::format("once {}, {} ago", window.words, ago)
-           : fmt::format("{} ({}) {}, latest {} ago", counted(lines.incidents, "incident"),
-                         counted(lines.lines, "line"), window.words, ago);
+      lines.incidents == 1 && lines.lines == 1
+          ? fmt::format("once {}, {} ago", window.words, ago)
+          : fmt::format("{} ({}) {}, latest {} ago", counted(lines.incidents, "incident"),
+                        counted(lines.lines, "line"), window.words, ago);
   // The line that is shown must name the part of the node.
   const bool named = fault.device != kNode || device_of_line(lines.newest) != kNode;
   Finding finding =
@@ -95,10 +86,8 @@ constinit const Check check{
         "with a reboot.",
     .needs = Probe::kernel_log | Probe::identity,
     .looks_at = Probe::pci | Probe::disks,  // what belongs together
-    .not_applicable =
-        [](const Snapshot&, const Profile& profile) {
-          return unless(!profile.host->kernel_log.patterns.empty(), not_limited("the kernel log"));
-        },
+    .is_limited = [](const Profile& profile) { return !profile.host->kernel_log.patterns.empty(); },
+    .unlimited = "this profile sets no limit for the kernel log",
     .judge = judge,
 };
 

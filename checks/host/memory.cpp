@@ -1,14 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The memory of the node: its size, what is available, swap and huge pages.
-#include <fmt/format.h>
-
-#include <algorithm>
 #include <cmath>
-#include <cstdint>
-#include <optional>
-#include <string>
-#include <utility>
-#include <vector>
 
 #include "checks/catalogue.hpp"
 #include "checks/shared/support.hpp"
@@ -76,6 +68,12 @@ Findings judge_memory(const Snapshot& snapshot, const Profile& profile) {
                   nodes ? "every NUMA node with CPUs has memory" : "no NUMA nodes"));
 }
 
+// Both sizes must be known.
+double available_percent(const Memory& memory) {
+  return 100.0 * static_cast<double>(*memory.available_bytes) /
+         static_cast<double>(*memory.total_bytes);
+}
+
 Findings judge_memory_available(const Snapshot& snapshot, const Profile& profile) {
   const double limit = profile.host->memory_available.warn_below->value;
   const Memory& memory = *snapshot.memory;
@@ -84,9 +82,9 @@ Findings judge_memory_available(const Snapshot& snapshot, const Profile& profile
     return {not_known(kNode, "the available memory", memory.available_bytes)};
   }
   if (*memory.total_bytes == 0) return {unknown(kNode, "MemTotal is 0")};
-  const auto available = static_cast<double>(*memory.available_bytes);
-  const double percent = 100.0 * available / static_cast<double>(*memory.total_bytes);
-  const auto seen = fmt::format("{} ({:.1f}%) of memory available", in_gib(available), percent);
+  const double percent = available_percent(memory);
+  const auto seen = fmt::format("{} ({:.1f}%) of memory available",
+                                in_gib(static_cast<double>(*memory.available_bytes)), percent);
   if (percent >= limit) return {passed(seen)};
   return {warned(kNode, fmt::format("{}, expected at least {:g}%", seen, limit), Remedy::watch,
                  {percent, limit, "%"})};
@@ -96,9 +94,7 @@ void margins_of_memory_available(const Snapshot& snapshot, const Profile& profil
                                  Margins& margins) {
   const Memory& memory = *snapshot.memory;
   if (memory.total_bytes.value_or(0) == 0 || !memory.available_bytes) return;
-  const auto available = static_cast<double>(*memory.available_bytes);
-  margins.at_least(kNode, "", 100.0 * available / static_cast<double>(*memory.total_bytes),
-                   profile.host->memory_available.warn_below);
+  margins.at_least(kNode, "", available_percent(memory), profile.host->memory_available.warn_below);
 }
 
 std::string swap_text(double bytes) {
@@ -150,7 +146,7 @@ std::optional<Finding> judge_huge_pages_of(const std::vector<HugePages>& pages,
 
 Findings judge_huge_pages(const Snapshot& snapshot, const Profile& profile) {
   const auto& limits = profile.host->hugepages.pages;
-  const Fact<std::vector<HugePages>>& pages = snapshot.memory->huge_pages;
+  const auto& pages = snapshot.memory->huge_pages;
   if (!pages) return {not_known(kNode, "the configuration of huge pages", pages)};
   Findings findings;
   for (const auto& limit : limits) append(findings, judge_huge_pages_of(*pages, limit));
@@ -187,11 +183,8 @@ constinit const Check host_memory_available::check{
         "Find the cause: ps aux --sort=-rss, du -sh /dev/shm /tmp, slabtop. Remove what a job left "
         "behind; reboot if you cannot find the cause.",
     .needs = Probe::memory,
-    .not_applicable =
-        [](const Snapshot&, const Profile& profile) {
-          return unless(profile.host->memory_available.warn_below.has_value(),
-                        not_limited("the available memory"));
-        },
+    .is_limited = sets<&HostLimits::memory_available>,
+    .unlimited = "this profile sets no limit for the available memory",
     .judge = judge_memory_available,
     .margins = margins_of_memory_available,
 };
@@ -206,10 +199,8 @@ constinit const Check host_swap::check{
         "swapoff -a, and remove the line from /etc/fstab or the setting of the agent that enables "
         "it (on Azure: ResourceDisk.EnableSwap in /etc/waagent.conf).",
     .needs = Probe::memory,
-    .not_applicable =
-        [](const Snapshot&, const Profile& profile) {
-          return unless(profile.host->swap.total.has_value(), not_expected("amount of swap"));
-        },
+    .is_limited = sets<&HostLimits::swap>,
+    .unlimited = "no amount of swap expected by this profile",
     .judge = judge_swap,
 };
 
@@ -225,10 +216,8 @@ constinit const Check host_hugepages::check{
         "memory is fragmented later). Pages in use on an idle node: look in /dev/hugepages and for "
         "shared memory segments (ipcs -m).",
     .needs = Probe::memory,
-    .not_applicable =
-        [](const Snapshot&, const Profile& profile) {
-          return unless(!profile.host->hugepages.pages.empty(), not_expected("huge pages"));
-        },
+    .is_limited = sets<&HostLimits::hugepages>,
+    .unlimited = "no huge pages expected by this profile",
     .judge = judge_huge_pages,
 };
 

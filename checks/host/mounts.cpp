@@ -1,19 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Mounted file systems and their free space.
-#include <fmt/format.h>
-
-#include <algorithm>
 #include <map>
-#include <optional>
 #include <set>
-#include <string>
-#include <string_view>
 #include <tuple>
-#include <utility>
 
 #include "checks/catalogue.hpp"
 #include "checks/shared/support.hpp"
-#include "lib/base/text.hpp"
 #include "lib/profile/limits/host.hpp"
 
 namespace muster::checks {
@@ -25,10 +17,6 @@ namespace {
 std::string name_of(const Mount& mount) {
   return fmt::format("{} ({} from {})", printable(mount.point), printable(mount.type),
                      printable(mount.source));
-}
-
-Finding wrong(const Mount& mount, std::string message, Remedy remedy, Values values = {}) {
-  return failed(printable(mount.point), std::move(message), remedy, std::move(values));
 }
 
 // A mount made by a user is not a fault of the node.
@@ -48,9 +36,9 @@ std::string hang_text(const Mount& mount, Seconds deadline) {
 }
 
 Finding hung(const Snapshot& snapshot, const Mount& mount, Seconds deadline) {
-  Finding finding = mount.user
-                        ? user_mount(printable(mount.point), mount, hang_text(mount, deadline))
-                        : wrong(mount, hang_text(mount, deadline), Remedy::restart_service);
+  const auto point = printable(mount.point);
+  Finding finding = mount.user ? user_mount(point, mount, hang_text(mount, deadline))
+                               : failed(point, hang_text(mount, deadline), Remedy::restart_service);
   finding.limit = deadline.value;
   finding.unit = "s";
   if (finding.outcome == Outcome::fail && !mount.hung_for_s) leave_undecided(snapshot, finding);
@@ -73,22 +61,24 @@ Finding undecided(const Mount& mount) {
                    mount.space);
 }
 
+// judge() reports hung mounts, required or not.
 std::optional<Finding> judge_state(const Mount& mount, const RequiredMount& required) {
-  if (mount.hung) return std::nullopt;  // judge() reports hung mounts, required or not
+  if (mount.hung) return std::nullopt;
+  const auto wrong = [&](std::string message, Remedy remedy, Values values = {}) {
+    return failed(printable(mount.point), fmt::format("{} {}", name_of(mount), message), remedy,
+                  std::move(values));
+  };
   if (!required.type.empty() && !matches_glob(required.type, mount.type)) {
-    return wrong(mount,
-                 fmt::format("{} is of type {}, expected {}", name_of(mount), printable(mount.type),
-                             required.type),
+    return wrong(fmt::format("is of type {}, expected {}", printable(mount.type), required.type),
                  Remedy::fix_config, {mount.type, required.type});
   }
   if (mount.space.is_unreadable() && !mount.unasked) {
-    return wrong(
-        mount, fmt::format("{} returns an error: {}", name_of(mount), printable(mount.space.why())),
-        Remedy::restart_service);
+    return wrong(fmt::format("returns an error: {}", printable(mount.space.why())),
+                 Remedy::restart_service);
   }
   if (required.writable && mount.read_only) {
-    return wrong(mount, fmt::format("{} is mounted read-only, expected writable", name_of(mount)),
-                 Remedy::fix_config, {"read-only", "writable"});
+    return wrong("is mounted read-only, expected writable", Remedy::fix_config,
+                 {"read-only", "writable"});
   }
   return mount.unasked ? std::optional(undecided(mount)) : std::nullopt;
 }
@@ -109,17 +99,10 @@ std::optional<Finding> judge_required_mount(const Mounts& mounts, const ByPoint&
                 Remedy::fix_config, {false, true});
 }
 
-// A mount that is not required must only respond.
-std::optional<Finding> judge_other(const Mount& mount) {
-  // By design, a FUSE mount of a user refuses all others, including root.
-  if (!mount.space.is_unreadable() || mount.user || mount.type.starts_with("fuse"))
-    return std::nullopt;
-  return undecided(mount);
-}
-
-bool is_required(const MountLimits& limits, std::string_view point) {
-  return std::ranges::any_of(
-      limits.required, [&](const RequiredMount& required) { return required.point == point; });
+// A mount that is not required must only respond. By design, a FUSE mount of a user refuses all
+// others, including root.
+bool is_trouble(const Mount& mount) {
+  return mount.space.is_unreadable() && !mount.user && !mount.type.starts_with("fuse");
 }
 
 Findings judge_mounts(const Snapshot& snapshot, const Profile& profile) {
@@ -133,12 +116,13 @@ Findings judge_mounts(const Snapshot& snapshot, const Profile& profile) {
     if (points.at(mount.point) != &mount) continue;  // covered by another mount
     if (mount.hung) {
       findings.push_back(hung(snapshot, mount, limits.answer_within));
-    } else if (!is_required(limits, mount.point)) {
-      append(findings, judge_other(mount));
+    } else if (std::ranges::count(limits.required, mount.point, &RequiredMount::point) == 0 &&
+               is_trouble(mount)) {
+      findings.push_back(undecided(mount));
     }
   }
   if (mounts.mounts.empty() && findings.empty()) {
-    return {not_known(kNode, "the list of mounts", Fact<int>::unreadable("it is empty"))};
+    return {unknown(kNode, "the list of mounts is unknown: it is empty")};
   }
   return or_pass(std::move(findings),
                  fmt::format("{} in order, {} required", counted(mounts.mounts.size(), "mount"),
@@ -206,14 +190,6 @@ bool is_judged(const Mount& mount, const DiskLimits& limits) {
          !matches_any(limits.ignore, mount.point) && !matches_any(limits.ignore, mount.type);
 }
 
-std::optional<Finding> disk_not_applicable(const Snapshot& /*snapshot*/, const Profile& profile) {
-  const DiskLimits& limits = profile.host->disk;
-  if (!limits.warn_above && !limits.fail_above && !limits.inodes_warn_above &&
-      !limits.inodes_fail_above)
-    return not_limited("disk use");
-  return std::nullopt;
-}
-
 // One file system mounted in several places is judged once, under its first name.
 std::vector<const Mount*> judged_mounts(const Snapshot& snapshot, const DiskLimits& limits) {
   std::vector<const Mount*> judged;
@@ -235,8 +211,7 @@ Findings judge_disks(const Snapshot& snapshot, const Profile& profile) {
   const auto judged = judged_mounts(snapshot, limits);
   for (const Mount* mount : judged) append(findings, judge_mount(*mount, limits));
   if (judged.empty()) {
-    return {not_known(kNode, "disk use",
-                      Fact<int>::unreadable("no writable file system reports its size"))};
+    return {unknown(kNode, "disk use is unknown: no writable file system reports its size")};
   }
   return or_pass(std::move(findings),
                  fmt::format("{} with space left", counted(judged.size(), "file system")));
@@ -246,11 +221,13 @@ void margins_of_disks(const Snapshot& snapshot, const Profile& profile, Margins&
   const DiskLimits& limits = profile.host->disk;
   for (const Mount* mount : judged_mounts(snapshot, limits)) {
     const auto point = printable(mount->point);
-    margins.at_most(point, "space", space_percent(*mount->space), limits.warn_above);
-    margins.at_most(point, "space", space_percent(*mount->space), limits.fail_above);
+    for (const auto& limit : {limits.warn_above, limits.fail_above}) {
+      margins.at_most(point, "space", space_percent(*mount->space), limit);
+    }
     if (mount->space->inodes_total == 0) continue;
-    margins.at_most(point, "inodes", inode_percent(*mount->space), limits.inodes_warn_above);
-    margins.at_most(point, "inodes", inode_percent(*mount->space), limits.inodes_fail_above);
+    for (const auto& limit : {limits.inodes_warn_above, limits.inodes_fail_above}) {
+      margins.at_most(point, "inodes", inode_percent(*mount->space), limit);
+    }
   }
 }
 
@@ -288,7 +265,13 @@ constinit const Check host_disk::check{
         "for files that are deleted but still open. Remove files that jobs left behind; look at "
         "log rotation, container images and core dumps.",
     .needs = Probe::mounts,
-    .not_applicable = disk_not_applicable,
+    .is_limited =
+        [](const Profile& profile) {
+          const DiskLimits& limits = profile.host->disk;
+          return limits.warn_above || limits.fail_above || limits.inodes_warn_above ||
+                 limits.inodes_fail_above;
+        },
+    .unlimited = "this profile sets no limit for disk use",
     .judge = judge_disks,
     .margins = margins_of_disks,
 };

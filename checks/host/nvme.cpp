@@ -1,22 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // host.nvme: local NVMe devices are present and live, and RAID arrays are complete.
-
-#include <fmt/format.h>
-
-#include <algorithm>
 #include <array>
-#include <cstdint>
 #include <map>
-#include <optional>
 #include <set>
-#include <string>
-#include <string_view>
-#include <vector>
 
 #include "checks/catalogue.hpp"
 #include "checks/shared/peers.hpp"
 #include "checks/shared/support.hpp"
-#include "lib/base/text.hpp"
 #include "lib/profile/limits/host.hpp"
 
 namespace muster::checks::host_nvme {

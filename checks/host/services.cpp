@@ -1,17 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Services, programs, files, container storage and interfaces that jobs need.
-#include <fmt/format.h>
-
-#include <algorithm>
-#include <cstdint>
-#include <optional>
-#include <string>
-#include <string_view>
-#include <utility>
-
 #include "checks/catalogue.hpp"
 #include "checks/shared/support.hpp"
-#include "lib/base/text.hpp"
 #include "lib/profile/limits/host.hpp"
 
 namespace muster::checks {
@@ -70,23 +60,21 @@ Finding wrong_file(const std::string& path, std::string seen, std::string limit)
   return warned(path, std::move(message), Remedy::fix_config, {std::move(seen), std::move(limit)});
 }
 
-std::optional<Finding> judge_program(const Environment& environment, const std::string& path,
-                                     bool executable) {
-  const FileFact* file = find_file(environment, path);
-  if (file == nullptr) return file_not_known(path);
-  if (!file->exists) return wrong_file(path, "missing", executable ? "executable" : "present");
-  if (!executable || file->executable) return std::nullopt;
-  return wrong_file(path, "not executable", "executable");
-}
-
 Findings judge_programs(const Snapshot& snapshot, const Profile& profile) {
   const auto& [executable, present] = profile.host->programs;
   Findings findings;
-  for (const auto& path : executable) {
-    append(findings, judge_program(*snapshot.environment, path, true));
-  }
-  for (const auto& path : present) {
-    append(findings, judge_program(*snapshot.environment, path, false));
+  for (const auto* paths : {&executable, &present}) {
+    const std::string expected = paths == &executable ? "executable" : "present";
+    for (const auto& path : *paths) {
+      const FileFact* file = find_file(*snapshot.environment, path);
+      if (file == nullptr) {
+        findings.push_back(file_not_known(path));
+      } else if (!file->exists) {
+        findings.push_back(wrong_file(path, "missing", expected));
+      } else if (paths == &executable && !file->executable) {
+        findings.push_back(wrong_file(path, "not executable", expected));
+      }
+    }
   }
   return or_pass(std::move(findings),
                  fmt::format("{} and {} in place", counted(executable.size(), "program"),
@@ -183,19 +171,16 @@ bool matches_limit(const Interface& interface, const EthernetInterface& expected
 }
 
 Findings judge_ethernet(const Snapshot& snapshot, const Profile& profile) {
-  const auto& limits = profile.host->ethernet.interfaces;
-
   Findings findings;
   std::size_t judged = 0;
-  for (const auto& expected : limits) {
-    bool found = false;
+  for (const auto& expected : profile.host->ethernet.interfaces) {
+    const auto before = judged;
     for (const auto& interface : snapshot.network->interfaces) {
       if (!matches_limit(interface, expected)) continue;
-      found = true;
       ++judged;
       append(findings, judge_interface(interface, expected));
     }
-    if (!found)
+    if (judged == before)
       findings.push_back(failed(expected.name,
                                 fmt::format("network interface {} is missing", expected.name),
                                 Remedy::fix_config, {false, true}));
@@ -217,12 +202,8 @@ constinit const Check host_services::check{
         "Find out with systemctl status UNIT and journalctl -u UNIT why it stopped; then systemctl "
         "restart UNIT. Disable a service that must not run: systemctl disable --now UNIT.",
     .needs = Probe::services,
-    .not_applicable =
-        [](const Snapshot&, const Profile& profile) {
-          const ServiceLimits& limits = profile.host->services;
-          return unless(!limits.active.empty() || !limits.inactive.empty(),
-                        not_expected("services"));
-        },
+    .is_limited = sets<&HostLimits::services>,
+    .unlimited = "no services expected by this profile",
     .judge = judge_services,
 };
 
@@ -237,12 +218,8 @@ constinit const Check host_programs::check{
         "Install the missing package, or repeat the node's setup (cloud-init, Ansible, the image "
         "build) and read its log.",
     .needs = Probe::environment,
-    .not_applicable =
-        [](const Snapshot&, const Profile& profile) {
-          const ProgramLimits& limits = profile.host->programs;
-          return unless(!limits.executable.empty() || !limits.present.empty(),
-                        not_expected("programs or files"));
-        },
+    .is_limited = sets<&HostLimits::programs>,
+    .unlimited = "no programs or files expected by this profile",
     .judge = judge_programs,
 };
 
@@ -258,11 +235,9 @@ constinit const Check host_container_storage::check{
         "create the directory with the mode that the runtime requires, or remove old images "
         "(enroot list, docker system prune).",
     .needs = Probe::environment,
-    .not_applicable =
-        [](const Snapshot&, const Profile& profile) {
-          return unless(!profile.host->container_storage.paths.empty(),
-                        not_expected("container storage"));
-        },
+    .is_limited =
+        [](const Profile& profile) { return !profile.host->container_storage.paths.empty(); },
+    .unlimited = "no container storage expected by this profile",
     .judge = judge_container_storage,
     .margins = margins_of_container_storage,
 };
@@ -279,11 +254,8 @@ constinit const Check host_ethernet::check{
         "switch port and the address configuration. On Azure a missing mlx5_an device means that "
         "accelerated networking is off: stop and start the machine.",
     .needs = Probe::network,
-    .not_applicable =
-        [](const Snapshot&, const Profile& profile) {
-          return unless(!profile.host->ethernet.interfaces.empty(),
-                        not_expected("network interfaces"));
-        },
+    .is_limited = sets<&HostLimits::ethernet>,
+    .unlimited = "no network interfaces expected by this profile",
     .judge = judge_ethernet,
 };
 

@@ -1,18 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The load, and tasks that are stuck.
-#include <fmt/format.h>
 #include <fmt/ranges.h>
-
-#include <algorithm>
-#include <optional>
-#include <span>
-#include <string>
-#include <utility>
-#include <vector>
 
 #include "checks/catalogue.hpp"
 #include "checks/shared/support.hpp"
-#include "lib/base/text.hpp"
 #include "lib/profile/limits/host.hpp"
 
 namespace muster::checks {
@@ -63,10 +54,8 @@ Findings judge_load(const Snapshot& snapshot, const Profile& profile) {
   const Fact<unsigned>& threads = snapshot.cpu->threads;
   if (!threads) return {not_known(kNode, "the number of logical CPUs", threads)};
   if (*threads == 0) {
-    return {not_known(kNode, "the number of logical CPUs",
-                      Fact<unsigned>::unreadable("none is online"))};
+    return {unknown(kNode, "the number of logical CPUs is unknown: none is online")};
   }
-
   Findings findings;
   if (limits.warn_above_per_core)
     append(findings, judge_load(processes, *threads, *limits.warn_above_per_core));
@@ -101,14 +90,10 @@ std::string name_of(const Task& task) {
   return fmt::format("{} (pid {})", printable(task.name, 32), task.pid);
 }
 
-struct HungTaskLine {
-  std::uint64_t pid = 0;
-  double seconds = 0;  // how long the task had been blocked at that time
-};
-
+// Returns for how many seconds the task of this process was blocked, if the line is about it.
 // "INFO: task NAME:PID blocked for more than 120 seconds.", newer kernels also "… blocked in I/O
 // wait for more than …". Users choose NAME, so the line is parsed from its end.
-std::optional<HungTaskLine> parse_hung_line(std::string_view text) {
+std::optional<double> seconds_in_hung_line(std::string_view text, std::uint64_t pid) {
   constexpr std::string_view kStart = "INFO: task ";
   constexpr std::string_view kMoreThan = " for more than ";
   constexpr std::string_view kBlocked = " blocked";
@@ -120,10 +105,10 @@ std::optional<HungTaskLine> parse_hung_line(std::string_view text) {
   const auto colon = text.rfind(':', blocked);
   if (colon == std::string_view::npos || colon < kStart.size()) return std::nullopt;
   const auto after = text.substr(more_than + kMoreThan.size());
-  const auto pid = parse_unsigned(text.substr(colon + 1, blocked - colon - 1));
   const auto seconds = parse_number(after.substr(0, after.find(' ')));
-  if (!pid || !seconds) return std::nullopt;
-  return HungTaskLine{.pid = *pid, .seconds = *seconds};
+  if (parse_unsigned(text.substr(colon + 1, blocked - colon - 1)) != pid || !seconds)
+    return std::nullopt;
+  return *seconds;
 }
 
 // Since when the task is blocked according to the kernel; empty if the kernel did not report this
@@ -134,19 +119,12 @@ std::optional<double> blocked_since(const Task& task, const Snapshot& snapshot) 
   for (const auto& record : snapshot.kernel_log->records) {
     const double said_s = static_cast<double>(record.time_us) / 1e6;
     if (record.facility != 0 || awake_s > said_s) continue;
-    const auto line = parse_hung_line(record.text);
-    if (!line || line->pid != task.pid) continue;
-    if (static_cast<double>(task.start_ticks) / kTicksPerSecond > said_s) continue;
-    const double from = std::max(0.0, said_s - line->seconds);
-    since = since ? std::min(*since, from) : from;
+    const auto seconds = seconds_in_hung_line(record.text, task.pid);
+    if (!seconds || static_cast<double>(task.start_ticks) / kTicksPerSecond > said_s) continue;
+    const double from = std::max(0.0, said_s - *seconds);
+    since = std::min(since.value_or(from), from);
   }
   return since;
-}
-
-std::optional<double> stuck_since(const Task& task, const Snapshot& snapshot) {
-  const auto kernel = blocked_since(task, snapshot);
-  if (!task.stuck_since_s) return kernel;
-  return kernel ? std::min(*kernel, *task.stuck_since_s) : *task.stuck_since_s;
 }
 
 // Why a user may have caused the sleep, which is not a fault of the node; empty if that is
@@ -161,9 +139,8 @@ std::string user_cause(const Task& task, const Snapshot& snapshot, const Words& 
   if (fuse && !fuse->empty()) {
     return fmt::format("a file system (FUSE) of user {} does not respond", fuse->front().user);
   }
-  if (task.user && !is_of_users(*task.user)) return {};
-  if (!blocked_since(task, snapshot)) return "the kernel does not report it as hung";
-  return {};
+  const bool of_system = task.user && !is_of_users(*task.user);
+  return of_system || blocked_since(task, snapshot) ? "" : "the kernel does not report it as hung";
 }
 
 struct StuckTask {
@@ -191,19 +168,15 @@ Finding describe(const StuckTask& stuck, double limit) {
       fails ? Remedy::reboot : Remedy::watch, {stuck.seconds, limit, "s"});
 }
 
-Finding other_tasks(std::size_t count, bool fails, double limit) {
-  return about(kNode, fails ? Outcome::fail : Outcome::warn,
-               fmt::format("{} more in uninterruptible sleep for longer than {}",
-                           counted(count, "task"), in_time(limit)),
-               fails ? Remedy::reboot : Remedy::watch, {count_value(count), 0, "tasks"});
-}
-
 // Tasks that fail come first.
 std::vector<StuckTask> find_stuck(const Snapshot& snapshot, const StuckTaskLimits& limits,
                                   double uptime_s) {
   std::vector<StuckTask> found;
   for (const auto& task : *snapshot.processes->uninterruptible) {
-    const auto since = task.of_muster ? std::nullopt : stuck_since(task, snapshot);
+    if (task.of_muster) continue;
+    auto since = blocked_since(task, snapshot);
+    if (task.stuck_since_s)
+      since = std::min(since.value_or(*task.stuck_since_s), *task.stuck_since_s);
     if (!since || uptime_s - *since <= limits.uninterruptible_for->value) continue;
     found.push_back({.task = &task,
                      .seconds = uptime_s - *since,
@@ -221,15 +194,21 @@ Findings judge_uninterruptible(const Snapshot& snapshot, const StuckTaskLimits& 
   if (!tasks) return {not_known(kNode, "the list of tasks in uninterruptible sleep", tasks)};
   if (tasks->empty()) return {};
   if (!uptime) return {not_known(kNode, "the time since boot", uptime)};
+  const double limit = limits.uninterruptible_for->value;
   const auto stuck = find_stuck(snapshot, limits, *uptime);
-  const std::span<const StuckTask> all(stuck);
   Findings findings;
-  for (const auto& one : all.first(std::min(all.size(), kMaxTasks))) {
-    findings.push_back(describe(one, limits.uninterruptible_for->value));
-  }
-  if (all.size() > kMaxTasks) {
-    findings.push_back(other_tasks(all.size() - kMaxTasks, all[kMaxTasks].user_cause.empty(),
-                                   limits.uninterruptible_for->value));
+  for (const auto& one : stuck) {
+    if (findings.size() == kMaxTasks) {
+      const auto count = stuck.size() - kMaxTasks;
+      const bool fails = one.user_cause.empty();
+      findings.push_back(about(kNode, fails ? Outcome::fail : Outcome::warn,
+                               fmt::format("{} more in uninterruptible sleep for longer than {}",
+                                           counted(count, "task"), in_time(limit)),
+                               fails ? Remedy::reboot : Remedy::watch,
+                               {count_value(count), 0, "tasks"}));
+      break;
+    }
+    findings.push_back(describe(one, limit));
   }
   return findings;
 }
@@ -250,27 +229,23 @@ std::optional<Finding> judge_zombies(const Fact<std::vector<Task>>& zombies, int
                 Remedy::restart_service, {count_value(zombies->size()), limit, "tasks"});
 }
 
-std::string describe(const Processes& processes) {
-  if (processes.uninterruptible && !processes.uninterruptible->empty()) {
-    return fmt::format("{} in uninterruptible sleep, none known to be stuck",
-                       counted(processes.uninterruptible->size(), "task"));
-  }
-  return "no stuck tasks";
-}
-
 Findings judge_stuck_tasks(const Snapshot& snapshot, const Profile& profile) {
   const StuckTaskLimits& limits = profile.host->stuck_tasks;
   if (!snapshot.processes.ok() || !snapshot.identity.ok()) {
     const std::string& reason =
         snapshot.processes.ok() ? snapshot.identity.reason : snapshot.processes.reason;
-    return {not_known(kNode, "the list of tasks", Fact<int>::unreadable(reason))};
+    return {unknown(kNode, fmt::format("the list of tasks is unknown: {}", reason))};
   }
-
   Findings findings;
   if (limits.uninterruptible_for) append(findings, judge_uninterruptible(snapshot, limits));
   if (limits.zombies_warn_above)
     append(findings, judge_zombies(snapshot.processes->zombies, *limits.zombies_warn_above));
-  return or_pass(std::move(findings), describe(*snapshot.processes));
+  const auto& asleep = snapshot.processes->uninterruptible;
+  return or_pass(std::move(findings),
+                 asleep && !asleep->empty()
+                     ? fmt::format("{} in uninterruptible sleep, none known to be stuck",
+                                   counted(asleep->size(), "task"))
+                     : std::string("no stuck tasks"));
 }
 
 }  // namespace
@@ -288,12 +263,8 @@ constinit const Check host_load::check{
         "Find the processes with top or ps -eo pid,user,stat,pcpu,etime,args --sort=-pcpu, and "
         "kill those without a job. host.stuck_tasks explains tasks in state D.",
     .needs = Probe::processes | Probe::cpu,
-    .not_applicable =
-        [](const Snapshot&, const Profile& profile) {
-          const LoadLimits& limits = profile.host->load;
-          return unless(limits.warn_above_per_core || limits.running_warn_above_per_core,
-                        not_limited("the load"));
-        },
+    .is_limited = sets<&HostLimits::load>,
+    .unlimited = "this profile sets no limit for the load",
     .judge = judge_load,
     .margins = margins_of_load,
 };
@@ -315,12 +286,12 @@ constinit const Check host_stuck_tasks::check{
     .needs = Probe::processes | Probe::identity,
     .looks_at = Probe::kernel_log,
     .when_absent = WhenAbsent::judge,
-    .not_applicable =
-        [](const Snapshot&, const Profile& profile) {
+    .is_limited =
+        [](const Profile& profile) {
           const StuckTaskLimits& limits = profile.host->stuck_tasks;
-          return unless(limits.uninterruptible_for || limits.zombies_warn_above,
-                        not_limited("stuck tasks and zombies"));
+          return limits.uninterruptible_for || limits.zombies_warn_above;
         },
+    .unlimited = "this profile sets no limit for stuck tasks and zombies",
     .judge = judge_stuck_tasks,
 };
 

@@ -1,9 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // muster's own probes and state.
-#include <fmt/format.h>
-
-#include <algorithm>
-#include <string>
 
 #include "checks/catalogue.hpp"
 #include "checks/shared/support.hpp"

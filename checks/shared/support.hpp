@@ -13,6 +13,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -73,6 +74,13 @@ struct Values {
 // The same for an amount: "this profile sets no limit for the load".
 [[nodiscard]] inline Finding not_limited(std::string_view what) {
   return skipped(fmt::format("this profile sets no limit for {}", what));
+}
+
+// For Check::is_limited: whether the profile sets anything in a block of its limits of hosts.
+template <auto kBlock>
+[[nodiscard]] bool sets(const Profile& profile) {
+  const auto& block = (*profile.host).*kBlock;
+  return block != std::remove_cvref_t<decltype(block)>();
 }
 
 // For Check::not_applicable: the skip, unless there is something to judge.

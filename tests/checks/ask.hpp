@@ -24,6 +24,9 @@ using ::testing::SizeIs;
 
 [[nodiscard]] inline Findings ask(const Check& check, const Snapshot& snapshot,
                                   const Profile& profile, const Context& context = {}) {
+  if (check.is_limited != nullptr && !check.is_limited(profile)) {
+    return {checks::skipped(std::string(check.unlimited))};
+  }
   if (check.not_applicable != nullptr) {
     if (auto nothing = check.not_applicable(snapshot, profile)) return {*std::move(nothing)};
   }
