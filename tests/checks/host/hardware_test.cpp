@@ -1,17 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Processors, memory errors and temperatures judged on literal nodes.
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
-#include "checks/catalogue.hpp"
 #include "lib/profile/limits/host.hpp"
 #include "tests/checks/ask.hpp"
-#include "tests/support/printers.hpp"
 
 namespace muster::host_hardware_test {
 namespace {
-
-using ::testing::ElementsAre;
 
 namespace host_cpu {
 
@@ -53,14 +47,14 @@ TEST(HostCpuTest, AcceptsOfflineThreadsIfTheExpectedNumberIsOnline) {
 
 TEST(HostCpuTest, IsUnknownIfExpectedCountsCouldNotBeRead) {
   Cpu cpu = kHealthy;
-  cpu.sockets = Fact<unsigned>::unreadable("read topology: Input/output error");
-  cpu.numa_nodes = Fact<std::vector<NumaNode>>::absent("no node directory");
+  cpu.sockets = make_error("read topology: Input/output error");
+  cpu.numa_nodes = make_missing("no node directory");
   EXPECT_THAT(judge(cpu), ElementsAre(unknown(), unknown()));
 }
 
 TEST(HostCpuTest, IsUnknownIfTheListOfOfflineCpusIsGarbled) {
   Cpu cpu = kHealthy;
-  cpu.offline = Fact<std::string>::unreadable("offline: not a list");
+  cpu.offline = make_error("offline: not a list");
   EXPECT_THAT(judge(cpu), ElementsAre(unknown()));
 }
 
@@ -120,16 +114,16 @@ TEST(HostEdacTest, JudgesEveryController) {
 
 TEST(HostEdacTest, IsUnknownIfACounterCouldNotBeRead) {
   std::vector<EdacController> edac = one_controller(0, 0);
-  edac[0].uncorrected = Fact<std::uint64_t>::unreadable("ue_count: garbled");
+  edac[0].uncorrected = make_error("ue_count: garbled");
   EXPECT_THAT(judge(node(edac)), ElementsAre(unknown("mc0")));
   edac = one_controller(0, 0);
-  edac[0].corrected = Fact<std::uint64_t>::unreadable("ce_count: garbled");
+  edac[0].corrected = make_error("ce_count: garbled");
   EXPECT_THAT(judge(node(edac)), ElementsAre(unknown("mc0")));
 }
 
 TEST(HostEdacTest, ARateIsUnknownWithoutTheTimeSinceBoot) {
   Snapshot snapshot = node(one_controller(0, 0));
-  snapshot.identity->uptime_s = Fact<double>::unreadable("uptime: empty");
+  snapshot.identity->uptime_s = make_error("uptime: empty");
   EXPECT_THAT(judge(snapshot), ElementsAre(unknown("mc0")));
 }
 
@@ -138,11 +132,9 @@ TEST(HostEdacTest, JudgesEachCase) {
       {"passes by uncorrected errors alone at the first observation",
        judge(node(one_controller(7, 0))),
        {passes("mc0")}},
-      {"is skipped if no driver is loaded",
-       judge(node(Fact<std::vector<EdacController>>::absent("no EDAC driver"))),
-       {skips()}},
+      {"is skipped if no driver is loaded", judge(node(make_missing("no EDAC driver"))), {skips()}},
       {"is unknown if the controllers could not be listed",
-       judge(node(Fact<std::vector<EdacController>>::unreadable("list mc: Permission denied")), {}),
+       judge(node(make_error("list mc: Permission denied")), {}),
        {unknown()}},
   });
 }
@@ -176,10 +168,10 @@ TEST(HostTemperatureTest, WarnsShortOfTheLimitAndFailsAtIt) {
 TEST(HostTemperatureTest, SkipsZonesWithoutLimitOrTemperature) {
   auto without = zone(120);
   without.critical_c = 0.0;
-  without.hot_c = Fact<double>::absent("none");
+  without.hot_c = make_missing("none");
   EXPECT_EQ(judge(std::vector<ThermalZone>{without}).front().outcome, Outcome::skip);
   auto silent = zone(0);
-  silent.now_c = Fact<double>::unreadable("No data available");
+  silent.now_c = make_error("No data available");
   EXPECT_EQ(judge(std::vector<ThermalZone>{silent}).front().outcome, Outcome::skip);
   using Zones = Fact<std::vector<ThermalZone>>;
   EXPECT_EQ(judge(Zones::absent("no zone")).front().outcome, Outcome::skip);

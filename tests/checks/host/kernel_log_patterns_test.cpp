@@ -1,21 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The shipped patterns of host.kernel_log against single lines as kernels write them, against lines
-// whose process or file names were chosen to look like a fault, and against excerpts in the forms
-// that public reports of faults show.
-#include <fmt/format.h>
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
-#include <algorithm>
+// The shipped patterns of host.kernel_log against the beginnings of lines as kernels write them,
+// against lines whose process or file names were chosen to look like a fault, and against excerpts
+// in the forms that public reports of faults show.
 #include <array>
-#include <cstddef>
-#include <string>
-#include <string_view>
-#include <vector>
 
-#include "checks/catalogue.hpp"
 #include "checks/shared/kernel_log.hpp"
-#include "lib/base/text.hpp"
 #include "lib/profile/limits/host.hpp"
 #include "lib/profile/load.hpp"
 #include "tests/checks/ask.hpp"
@@ -23,29 +12,22 @@
 namespace muster::host_kernel_log_patterns_test {
 namespace {
 
-// The shipped patterns of host.kernel_log against lines as kernels write them, and against lines
-// whose process or file names were chosen to look like a fault.
 struct Line {
   std::string_view text;
-  std::string_view kind;  // empty where no pattern is to match
+  std::string_view kind;  // empty if no pattern is to match
 };
 
-// Real faults.
-constexpr auto kFaults = std::to_array<Line>({
+constexpr auto kLines = std::to_array<Line>({
     {"mce: [Hardware Error]: CPU 12: Machine Check: 0 Bank 5: bea0000000000108", "machine_check"},
-    {"mce: [Hardware Error]: CPU 0: Machine Check: 0 Bank 0: 9000004000010005",
-     "machine_check_corrected"},
-    {"mce: [Hardware Error]: CPU 1: Machine Check Exception: 5 Bank 4: "
-     "b200000000070f0f",
-     "machine_check"},
+    {"mce: [Hardware Error]: CPU 0: Machine Check: 0 Bank 0", "machine_check_corrected"},
+    {"mce: [Hardware Error]: CPU 1: Machine Check Exception: 5 Bank 4", "machine_check"},
     {"mce: [Hardware Error]: Machine check events logged", "machine_check_corrected"},
     {"[Hardware Error]: Corrected error, no action required.", "machine_check_corrected"},
     {"[Hardware Error]: Uncorrected, software restartable error.", "machine_check"},
     {"{1}[Hardware Error]: event severity: fatal", "machine_check"},
     {"{2}[Hardware Error]: event severity: corrected", "machine_check_corrected"},
     {"BERT: Error records from previous boot:", "machine_check_earlier"},
-    {"Memory failure: 0x7740c0: recovery action for dirty LRU page: Recovered",
-     "memory_uncorrected"},
+    {"Memory failure: 0x7740c0: recovery action for dirty LRU page", "memory_uncorrected"},
     {"mce: Uncorrected hardware memory error in user-access at 7740c0000", "memory_uncorrected"},
     {"watchdog: BUG: soft lockup - CPU#7 stuck for 23s! [python:4711]", "lockup"},
     {"watchdog: CPU3: Watchdog detected hard LOCKUP on cpu 3", "lockup"},
@@ -58,83 +40,39 @@ constexpr auto kFaults = std::to_array<Line>({
     {"BUG: kernel NULL pointer dereference, address: 0000000000000008", "kernel_oops"},
     {"kernel BUG at mm/slub.c:305!", "kernel_oops"},
     {"Oops: 0002 [#1] SMP NOPTI", "kernel_oops"},
-    {"general protection fault, probably for non-canonical address "
-     "0xdead000000000100: 0000 [#1] SMP",
-     "kernel_oops"},
+    {"general protection fault, probably for non-canonical address", "kernel_oops"},
     {"pcieport 0000:00:03.1: AER: Uncorrected (Fatal) error received: 0000:05:01.0", "pcie_fatal"},
-    {"pcieport 0000:00:07.1: AER: Multiple Uncorrectable (Non-Fatal) error message "
-     "received from 0000:00:07.1",
-     "pcie_nonfatal"},
-    {"nvidia 0000:07:00.0: PCIe Bus Error: severity=Uncorrected (Fatal), "
-     "type=Transaction Layer, (Receiver ID)",
-     "pcie_fatal"},
-    {"mlx5_core 0000:08:00.0: PCIe Bus Error: severity=Uncorrectable (Non-Fatal), "
-     "type=Transaction Layer, (Requester ID)",
-     "pcie_nonfatal"},
+    {"pcieport 0000:00:07.1: AER: Multiple Uncorrectable (Non-Fatal) error", "pcie_nonfatal"},
+    {"nvidia 0000:07:00.0: PCIe Bus Error: severity=Uncorrected (Fatal)", "pcie_fatal"},
+    {"mlx5_core 0000:08:00.0: PCIe Bus Error: severity=Uncorrectable", "pcie_nonfatal"},
     {"pcieport 0000:00:03.1: AER: device recovery failed", "pcie_recovery"},
-    {"mlx5_core 0101:00:00.0: poll_health:800:(pid 0): device's health compromised - "
-     "reached miss count",
-     "hca_health"},
-    {"mlx5_core 0101:00:00.0: print_health_info:429:(pid 0): Health issue observed, "
-     "firmware internal error, severity(3) ERROR:",
-     "hca_health"},
-    {"mlx5_core 0101:00:00.0: print_health_info:520:(pid 0): Health issue observed, "
-     "High temperature, severity(2) CRITICAL:",
-     "thermal"},
-    {"mlx5_core 0101:00:00.0: temp_warn:170:(pid 0): High temperature on sensors with "
-     "bit set 0 1",
-     "thermal"},
-    {"mlx5_core 0101:00:00.0: wait_func_handle_exec_timeout:1062:(pid 991): cmd[0]: "
-     "CREATE_MKEY(0x200) timeout. Will cause a leak of a command resource",
-     "hca_health"},
+    {"mlx5_core 0101:00:00.0: poll_health:800:(pid 0): device's health compromised", "hca_health"},
+    {"mlx5_core 0101:00:00.0: print_health_info:429:(pid 0): Health issue", "hca_health"},
+    {"mlx5_core 0101:00:00.0: print_health_info:520:(pid 0): Health issue observed", "thermal"},
+    {"mlx5_core 0101:00:00.0: temp_warn:170:(pid 0): High temperature on sensors with", "thermal"},
+    {"mlx5_core 0101:00:00.0: wait_func_handle_exec_timeout:1062:(pid 991)", "hca_health"},
     {"mlx5_core 0101:00:00.0: assert_exit_ptr 0x20b8e8fc", "hca_health"},
-    {"mlx5_core 0101:00:00.0: Port module event[error]: module 0, Cable error, Power "
-     "budget exceeded",
-     "hca_cable"},
-    {"mce: CPU12: Package temperature above threshold, cpu clock throttled (total "
-     "events = 3)",
-     "thermal"},
-    {"CPU12: Core temperature is above threshold, cpu clock is throttled (total "
-     "events = 1)",
-     "thermal"},
+    {"mlx5_core 0101:00:00.0: Port module event[error]: module 0, Cable error", "hca_cable"},
+    {"mce: CPU12: Package temperature above threshold, cpu clock throttled (total", "thermal"},
+    {"CPU12: Core temperature is above threshold, cpu clock is throttled (total", "thermal"},
     {"nvme nvme3: controller is down; will reset: CSTS=0xffffffff, PCI_STATUS=0x10", "nvme_down"},
     {"nvme nvme3: Device not ready; aborting reset, CSTS=0x1", "nvme_down"},
     {"nvme nvme3: Disabling device after reset failure: -19", "nvme_down"},
     {"nvme nvme3: I/O 12 QID 3 timeout, aborting", "nvme_timeout"},
-    {"nvme nvme0: I/O tag 70 (e046) opcode 0x2 (I/O Cmd) QID 6 timeout, aborting "
-     "req_op:READ(0) size:131072",
-     "nvme_timeout"},
-    {"critical medium error, dev nvme0n1, sector 3449468 op 0x0:(READ) flags 0x0 "
-     "phys_seg 1 prio class 2",
-     "medium_error"},
-    {"I/O error, dev nvme0n1, sector 3449468 op 0x1:(WRITE) flags 0x9800 phys_seg 1 "
-     "prio class 2",
-     "io_error"},
-    {"blk_update_request: I/O error, dev sda, sector 2048 op 0x0:(READ) flags 0x80700 "
-     "phys_seg 1 prio class 0",
-     "io_error"},
+    {"nvme nvme0: I/O tag 70 (e046) opcode 0x2 (I/O Cmd) QID 6 timeout, aborting", "nvme_timeout"},
+    {"critical medium error, dev nvme0n1, sector 3449468 op 0x0:(READ) flags 0x0", "medium_error"},
+    {"I/O error, dev nvme0n1, sector 3449468 op 0x1:(WRITE) flags 0x9800 phys_seg 1", "io_error"},
+    {"blk_update_request: I/O error, dev sda, sector 2048 op 0x0:(READ) flags", "io_error"},
     {"Buffer I/O error on dev nvme0n1p1, logical block 7, lost async page write", "io_error"},
-    {"EXT4-fs error (device sda1): ext4_lookup:1785: inode #2: comm python: deleted "
-     "inode referenced: 12",
-     "filesystem"},
+    {"EXT4-fs error (device sda1): ext4_lookup:1785: inode #2: comm python", "filesystem"},
     {"EXT4-fs (sda1): Remounting filesystem read-only", "filesystem_read_only"},
     {"XFS (md0): Corruption detected. Unmount and run xfs_repair", "filesystem"},
     {"XFS (md0): Filesystem has been shut down due to log error (0x2).", "filesystem"},
-    {"BTRFS error (device sda2): parent transid verify failed on 30408704 wanted 5 "
-     "found 3",
-     "filesystem"},
+    {"BTRFS error (device sda2): parent transid verify failed on 30408704 wanted 5", "filesystem"},
     {"nfs: server filer1 not responding, still trying", "network_storage"},
-    {"Out of memory: Killed process 4711 (python) total-vm:123456kB, anon-rss:1024kB, "
-     "file-rss:0kB, shmem-rss:0kB, UID:1000 pgtables:100kB oom_score_adj:0",
-     "oom"},
-    {"Memory cgroup out of memory: Killed process 4711 (python) total-vm:123456kB, "
-     "anon-rss:1024kB, file-rss:0kB, shmem-rss:0kB, UID:1000 pgtables:100kB "
-     "oom_score_adj:0",
-     "oom_cgroup"},
-});
-
-// Lines that are harmless, or that another check judges.
-constexpr auto kHarmless = std::to_array<Line>({
+    {"Out of memory: Killed process 4711 (python) total-vm:123456kB, anon-rss:1024kB", "oom"},
+    {"Memory cgroup out of memory: Killed process 4711 (python) total-vm:123456kB", "oom_cgroup"},
+    // Lines that are harmless, or that another check judges.
     {"EDAC MC0: 4 CE error on CPU#0Channel#2_DIMM#0 (channel:2 slot:0 page:0x0)", "ignore"},
     {"pcieport 0000:00:03.1: AER: Corrected error received: 0000:05:01.0", "ignore"},
     {"pcieport 0000:05:01.0: PCIe Bus Error: severity=Correctable, type=Data Link "
@@ -161,10 +99,7 @@ constexpr auto kHarmless = std::to_array<Line>({
     {"python[4711]: segfault at 0 ip 00007f sp 00007f error 4 in "
      "libc.so.6[7f0000+1000]",
      "ignore"},
-});
-
-// Kernel lines about programs whose process or file names look like a fault.
-constexpr auto kForged = std::to_array<Line>({
+    // Kernel lines about programs whose process or file names look like a fault.
     {"XFS ([4711]: segfault at 0 ip 00007f sp 00007f error 4 in ): Corruption "
      "[7f0000+1000]",
      "ignore"},
@@ -197,19 +132,8 @@ std::string kind_of(std::string_view text) {
   return found == patterns.end() ? std::string() : found->kind;
 }
 
-TEST(KernelLogPatternsTest, MatchesTheKernelsOwnLines) {
-  for (const auto& [text, kind] : kFaults) EXPECT_EQ(kind_of(text), kind) << text;
-}
-
-TEST(KernelLogPatternsTest, IgnoresHarmlessLines) {
-  for (const auto& [text, kind] : kHarmless) EXPECT_EQ(kind_of(text), kind) << text;
-}
-
-TEST(KernelLogPatternsTest, NamesThatUsersChooseForgeNoFault) {
-  for (const auto& [text, kind] : kForged) EXPECT_EQ(kind_of(text), kind) << text;
-}
-
-TEST(KernelLogPatternsTest, IgnoresExcludedClassesAndMemoryLimitsOfJobs) {
+TEST(KernelLogPatternsTest, ClassifiesEachLine) {
+  for (const auto& [text, kind] : kLines) EXPECT_EQ(kind_of(text), kind) << text;
   EXPECT_EQ(shipped().kinds.at("ignore"), Outcome::pass);
   EXPECT_EQ(shipped().kinds.at("oom_cgroup"), Outcome::pass);
 }
@@ -284,29 +208,16 @@ const std::vector<Excerpt> kExcerpts{
      "0 heartbeatWithOffsetMs 318098841 diff 4129040 timeout 5200\n"
      "NVRM: GPU0 _kgspRpcRecvPoll: GSP RM heartbeat timed out",
      {"fail node gpu_firmware"}},
-    {"The same from a driver that names no GPU",
-     "NVRM: _kgspRpcRecvPoll: GSP RM heartbeat timed out",
-     {"fail node gpu_firmware"}},
     {"NVLinks that do not train, in the older words",
      "NVRM: knvlinkUpdatePostRxDetectLinkMask_IMPL: Failed to update Rx Detect Link mask!\n"
      "NVRM: knvlinkDiscoverPostRxDetLinks_GH100: Getting peer0's postRxDetLinkMask failed!",
-     {"fail node gpu_nvlink"}},
-    {"NVLinks that do not train",
-     "NVRM: knvlinkDiscoverPostRxDetLinks_GH100: Getting peer3's postRxDetLinkMask failed!",
      {"fail node gpu_nvlink"}},
     {"A job ended within GPUDirect",
      "nvidia-peermem nv_get_p2p_free_callback:127 ERROR detected invalid context, skipping "
      "further processing",
      {"warn node peermem"}},
-    {"A program died in NCCL",
-     "python3[4711]: segfault at 7f3c ip 00007f3cb1 sp 00007ffd error 4 in "
-     "libnccl.so.2[7f3cb0000000+8000000] likely on CPU 12 (core 12, socket 0)",
-     {}},
     {"A program died, and its name is a fault's",
      "NVRM: GPU : Rm[4711]: segfault at 0 ip 00007f sp 00007f error 4 in x[7f+1]",
-     {}},
-    {"An XID is gpu.xid's",
-     "NVRM: Xid (PCI:0000:12:00): 79, pid='<unknown>', name=<unknown>, GPU has fallen off the bus.",
      {}},
     {"Chatter of the driver",
      "NVRM: GPU0 nvAssertFailedNoLog: Assertion failed: 0 @ kernel_gsp.c:1446\n"
@@ -332,10 +243,6 @@ const std::vector<Excerpt> kExcerpts{
      "count\n"
      "mlx5_core 0000:13:00.0: assert_exit_ptr 0x20b8e8fc",
      {"fail 0000:13:00.0 hca_health"}},
-    {"A register that a virtual function may not read",
-     "mlx5_core 0000:13:00.0: mlx5_cmd_out_err:803:(pid 12): ACCESS_REG(0x805) op_mod(0x1) "
-     "failed, status bad operation(0x2), syndrome (0x6c4d48), err(-22)",
-     {}},
     {"Memory that lost data, on a server",
      "EDAC MC0: 1 UE memory read error on CPU_SrcID#0_MC#0_Chan#0_DIMM#0 (channel:0 slot:0 "
      "page:0xe16677 offset:0x0 grain:32 -  err_code:0000:009f socket:0 imc:0 rank:0 bg:0 ba:3)",
@@ -382,10 +289,6 @@ const std::vector<Excerpt> kExcerpts{
      "amdgpu 0000:12:00.0: {1}[Hardware Error]: aca entry[00].STATUS=0x98000800003e0000\n"
      "amdgpu 0000:12:00.0: amdgpu: GPU reset begin!",
      {"fail 0000:12:00.0 gpu_uncorrected"}},
-    {"The same from an older driver",
-     "amdgpu 0000:12:00.0: amdgpu: uncorrectable hardware error(ERREVENT_ATHUB_INTERRUPT) "
-     "detected!",
-     {"fail 0000:12:00.0 gpu_uncorrected"}},
     {"Memory of an AMD GPU that lost data",
      "amdgpu 0000:12:00.0: amdgpu: socket: 2, die: 0 1 new uncorrectable hardware errors detected "
      "in umc block\n"
@@ -423,9 +326,6 @@ const std::vector<Excerpt> kExcerpts{
      "mce: [Hardware Error]: CPU 12: Machine Check: 0 Bank 5: bea0000000000108\n"
      "Memory failure: 0x7740c0: recovery action for dirty LRU page: Recovered",
      {"fail node memory_uncorrected"}},
-    {"A processor that hangs",
-     "watchdog: BUG: soft lockup - CPU#7 stuck for 23s! [python:4711]",
-     {"fail node lockup"}},
     {"A disk that is gone, with its file system",
      "nvme nvme3: controller is down; will reset: CSTS=0xffffffff, PCI_STATUS=0x10\n"
      "nvme nvme3: Disabling device after reset failure: -19\n"

@@ -1,17 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // The kernel, its settings, modules and limits, and the clock judged on literal nodes.
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
-#include "checks/catalogue.hpp"
 #include "lib/profile/limits/host.hpp"
 #include "tests/checks/ask.hpp"
-#include "tests/support/printers.hpp"
 
 namespace muster::host_kernel_test {
 namespace {
-
-using ::testing::ElementsAre;
 
 namespace host_kernel {
 
@@ -22,14 +16,12 @@ Findings judge(std::string command_line, KernelLimits limits) {
              {.host = HostLimits{.kernel = std::move(limits)}});
 }
 
-const Expected kPass{.device = "node", .outcome = Outcome::pass};
-
 TEST(HostKernelTest, JudgesEachCase) {
   expect_each({
       {"passes with the expected release and parameters",
        judge("root=/dev/sda1 iommu=pt",
              {.release = "6.8.*", .required = {"iommu=pt"}, .forbidden = {"nosmt"}}),
-       {kPass}},
+       {passes()}},
       {"warns of another release",
        judge("", {.release = "5.15.*"}),
        {warns("node", Remedy::fix_config, {"6.8.0-1015-azure", "5.15.*"})}},
@@ -42,22 +34,21 @@ TEST(HostKernelTest, JudgesEachCase) {
       {"keeps quoted parameters together",
        judge(R"(dyndbg="file a.c +p" quiet)",
              {.required = {"dyndbg=file a.c +p", "quiet"}, .forbidden = {"+p"}}),
-       {kPass}},
+       {passes()}},
       {"takes dashes and underscores of names as the same",
        judge("transparent-hugepage=a-b",
              {.required = {"transparent_hugepage=a-b"}, .forbidden = {"transparent_hugepage=a_b"}}),
-       {kPass}},
+       {passes()}},
       {"ignores parameters for init",
        judge("quiet -- iommu=pt", {.forbidden = {"iommu=pt"}}),
-       {kPass}},
+       {passes()}},
   });
 }
 
 TEST(HostKernelTest, IsUnknownIfTheFactsCouldNotBeRead) {
-  const Snapshot snapshot{
-      .kernel =
-          observed(Kernel{.release = Fact<std::string>::unreadable("osrelease: empty"),
-                          .command_line = Fact<std::string>::unreadable("cmdline: too large")})};
+  const Snapshot snapshot{.kernel =
+                              observed(Kernel{.release = make_error("osrelease: empty"),
+                                              .command_line = make_error("cmdline: too large")})};
   EXPECT_THAT(ask(checks::host_kernel::check, snapshot,
                   {.host = HostLimits{.kernel = {.release = "6.*", .required = {"quiet"}}}}),
               ElementsAre(unknown(), unknown()));
@@ -93,16 +84,16 @@ TEST(HostSysctlTest, JudgesEachCase) {
              {.transparent_hugepage = {HugePageMode::always, HugePageMode::madvise}}),
        {warns("transparent_hugepage", Remedy::fix_config, {"never", "always|madvise"})}},
       {"skips a key that this kernel does not have",
-       judge({.sysctl = {{"kernel.numa_balancing", Fact<std::string>::absent("no such file")},
+       judge({.sysctl = {{"kernel.numa_balancing", make_missing("no such file")},
                          {"vm.zone_reclaim_mode", std::string("0")}}},
              {.values = {{"kernel.numa_balancing", "0"}, {"vm.zone_reclaim_mode", "0"}}}),
        {skips("kernel.numa_balancing"), passes()}},
       {"skips if the kernel has none of the keys",
-       judge({.transparent_hugepage = Fact<std::string>::absent("no such file")},
+       judge({.transparent_hugepage = make_missing("no such file")},
              {.transparent_hugepage = {HugePageMode::never}}),
        {skips("transparent_hugepage")}},
       {"is unknown if a value could not be read or was not looked for",
-       judge({.sysctl = {{"a.b", Fact<std::string>::unreadable("read a/b: Permission denied")}}},
+       judge({.sysctl = {{"a.b", make_error("read a/b: Permission denied")}}},
              {.values = {{"a.b", "0"}, {"c.d", "0"}}}),
        {unknown("a.b"), unknown("c.d")}},
   });
@@ -144,8 +135,7 @@ TEST(HostModulesTest, JudgesEachCase) {
        judge(kLoaded, {.forbidden = {"nouveau"}}),
        {fails("nouveau", Remedy::fix_config, {true, false})}},
       {"is unknown without the list",
-       judge(Fact<std::vector<std::string>>::unreadable("list sys/module: Permission denied"),
-             {.required = {"mlx5_ib"}}),
+       judge(make_error("list sys/module: Permission denied"), {.required = {"mlx5_ib"}}),
        {unknown()}},
   });
 }
@@ -166,15 +156,14 @@ Findings judge(Fact<std::string> memlock, Fact<std::string> files, const Profile
              profile);
 }
 
-const Expected kPass{.device = "node", .outcome = Outcome::pass};
-
-TEST(HostLimitsTest, PassesWithUnlimitedMemoryAndEnoughFiles) {
-  EXPECT_THAT(judge(std::string("unlimited"), std::string("65536")), ElementsAre(kPass));
-  EXPECT_THAT(judge(std::string("unlimited"), std::string("unlimited")), ElementsAre(kPass));
-}
-
 TEST(HostLimitsTest, JudgesEachCase) {
   expect_each({
+      {"passes with unlimited memory and enough files",
+       judge(std::string("unlimited"), std::string("65536")),
+       {passes()}},
+      {"passes with unlimited files",
+       judge(std::string("unlimited"), std::string("unlimited")),
+       {passes()}},
       {"only warns if nothing starts jobs and the limits are its own",
        judge(std::string("8388608"), std::string("1024"), kBoth, kOwnLimits),
        {warns("locked memory", Remedy::fix_config, {std::int64_t{8388608}, "unlimited", "B"}),
@@ -183,9 +172,9 @@ TEST(HostLimitsTest, JudgesEachCase) {
       {"ignores facts without a limit",
        judge(std::string("65536"), std::string("4096"),
              {.host = HostLimits{.limits = {.open_files_min = 1024}}}),
-       {kPass}},
+       {passes()}},
       {"is unknown if a limit could not be read or understood",
-       judge(Fact<std::string>::absent("no /proc/1234/limits"), std::string("many")),
+       judge(make_missing("no /proc/1234/limits"), std::string("many")),
        {unknown("locked memory"), unknown("open files")}},
   });
 }
@@ -193,8 +182,8 @@ TEST(HostLimitsTest, JudgesEachCase) {
 TEST(HostLimitsTest, IsSkippedBelowAForeignRootThatHasNoSuchProcess) {
   const Snapshot snapshot{
       .identity = observed(Identity{.foreign_root = true}),
-      .kernel = observed(Kernel{
-          .limits = {.memlock_bytes = Fact<std::string>::absent("no slurmd below the root")}})};
+      .kernel =
+          observed(Kernel{.limits = {.memlock_bytes = make_missing("no slurmd below the root")}})};
   EXPECT_THAT(ask(checks::host_limits::check, snapshot,
                   {.host = HostLimits{.limits = {.memlock_unlimited = true}}}),
               ElementsAre(skips("locked memory")));
@@ -225,8 +214,7 @@ TEST(HostClockTest, JudgesEachCase) {
        judge(TimeSync{.synchronised = true, .estimated_error_s = 0.25}, std::string("tsc")),
        {warns("clock", Remedy::restart_service, {0.25, 0.1, "s"})}},
       {"is unknown without facts of the kernel",
-       judge(Fact<TimeSync>::unreadable("adjtimex: Operation not permitted"),
-             Fact<std::string>::absent("no clocksource0")),
+       judge(make_error("adjtimex: Operation not permitted"), make_missing("no clocksource0")),
        {unknown("clock"), unknown("clocksource")}},
   });
 }
@@ -234,9 +222,9 @@ TEST(HostClockTest, JudgesEachCase) {
 TEST(HostClockTest, SkipsTheStateOfTheClockBelowAForeignRoot) {
   const Snapshot snapshot{
       .identity = observed(Identity{.foreign_root = true}),
-      .kernel = observed(
-          Kernel{.clock = Fact<TimeSync>::absent("adjtimex cannot be asked below a foreign root"),
-                 .clocksource = std::string("tsc")})};
+      .kernel =
+          observed(Kernel{.clock = make_missing("adjtimex cannot be asked below a foreign root"),
+                          .clocksource = std::string("tsc")})};
   EXPECT_THAT(ask(checks::host_clock::check, snapshot, kAll), ElementsAre(skips("clock")));
 }
 

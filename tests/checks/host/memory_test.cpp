@@ -1,21 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // Memory, swap and huge pages judged on literal nodes.
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
-#include "checks/catalogue.hpp"
 #include "lib/profile/limits/host.hpp"
 #include "tests/checks/ask.hpp"
-#include "tests/support/printers.hpp"
 
 namespace muster::host_memory_test {
 namespace {
 
-using ::testing::ElementsAre;
+constexpr std::uint64_t kGib = 1024UL * 1024 * 1024;
 
 namespace host_memory {
-
-constexpr std::uint64_t kGib = 1024UL * 1024 * 1024;
 
 const Cpu kTwoNodes{.numa_nodes = std::vector<NumaNode>{
                         {.id = 0, .cpus = std::string("0-47"), .memory_bytes = 50 * kGib},
@@ -47,7 +41,7 @@ TEST(HostMemoryTest, AcceptsEmptyNumaNodesWithoutCpus) {
 
 TEST(HostMemoryTest, IsUnknownIfTheMemoryOfANumaNodeCouldNotBeRead) {
   Cpu cpu = kTwoNodes;
-  cpu.numa_nodes->at(0).memory_bytes = Fact<std::uint64_t>::unreadable("node0/meminfo: empty");
+  cpu.numa_nodes->at(0).memory_bytes = make_error("node0/meminfo: empty");
   EXPECT_THAT(judge(100 * kGib, cpu), ElementsAre(unknown("numa0")));
 }
 
@@ -59,13 +53,11 @@ TEST(HostMemoryTest, JudgesEachCase) {
        {fails("node", Remedy::fix_config,
               {std::int64_t{106 * kGib}, std::int64_t{100 * kGib}, "B"})}},
       {"is unknown if the size could not be read",
-       judge(Fact<std::uint64_t>::unreadable("meminfo: no MemTotal")),
+       judge(make_error("meminfo: no MemTotal")),
        {unknown()}},
       {"judges NUMA nodes without an expected size", judge(94 * kGib, kTwoNodes, {}), {passes()}},
       {"is unknown if there is nothing to look at",
-       judge(94 * kGib,
-             {.numa_nodes = Fact<std::vector<NumaNode>>::absent("no /sys/devices/system/node")},
-             {}),
+       judge(94 * kGib, {.numa_nodes = make_missing("no /sys/devices/system/node")}, {}),
        {unknown()}},
   });
 }
@@ -74,39 +66,32 @@ TEST(HostMemoryTest, JudgesEachCase) {
 
 namespace host_memory_available {
 
-constexpr std::uint64_t kGib = 1024UL * 1024 * 1024;
-const Profile kFivePercent{.host = HostLimits{.memory_available = {.warn_below = Percent{5}}}};
-
-Findings judge(Memory memory, const Profile& profile = kFivePercent) {
+Findings judge(Memory memory) {
   return ask(checks::host_memory_available::check, {.memory = observed(std::move(memory))},
-             profile);
+             {.host = HostLimits{.memory_available = {.warn_below = Percent{5}}}});
 }
 
-TEST(HostMemoryAvailableTest, PassesAtTheLimit) {
-  EXPECT_THAT(judge({.total_bytes = 100 * kGib, .available_bytes = 5 * kGib}),
-              ElementsAre(passes()));
-}
-
-TEST(HostMemoryAvailableTest, IsUnknownIfEitherNumberIsMissing) {
-  EXPECT_THAT(
-      judge({.total_bytes = 100 * kGib,
-             .available_bytes = Fact<std::uint64_t>::unreadable("meminfo: no MemAvailable")}),
-      ElementsAre(unknown()));
-  EXPECT_THAT(judge({.total_bytes = Fact<std::uint64_t>::unreadable("meminfo: empty"),
-                     .available_bytes = kGib}),
-              ElementsAre(unknown()));
-}
-
-TEST(HostMemoryAvailableTest, IsUnknownForANodeWithoutMemory) {
-  EXPECT_THAT(judge({.total_bytes = std::uint64_t{0}, .available_bytes = std::uint64_t{0}}),
-              ElementsAre(unknown()));
+TEST(HostMemoryAvailableTest, JudgesEachCase) {
+  const std::uint64_t none = 0;
+  expect_each({
+      {"passes at the limit",
+       judge({.total_bytes = 100 * kGib, .available_bytes = 5 * kGib}),
+       {passes()}},
+      {"is unknown without the available memory",
+       judge({.total_bytes = 100 * kGib, .available_bytes = make_error("no MemAvailable")}),
+       {unknown()}},
+      {"is unknown without the memory size",
+       judge({.total_bytes = make_error("meminfo: empty"), .available_bytes = kGib}),
+       {unknown()}},
+      {"is unknown without any memory",
+       judge({.total_bytes = none, .available_bytes = none}),
+       {unknown()}},
+  });
 }
 
 }  // namespace host_memory_available
 
 namespace host_swap {
-
-constexpr std::uint64_t kGib = 1024UL * 1024 * 1024;
 
 Findings judge(Fact<std::uint64_t> total, Limit<Bytes> expected) {
   return ask(checks::host_swap::check,
@@ -123,7 +108,7 @@ TEST(HostSwapTest, JudgesEachCase) {
        judge(2 * kGib - 4096, Bytes{2.0 * kGib}),
        {passes()}},
       {"is unknown if the size could not be read",
-       judge(Fact<std::uint64_t>::unreadable("meminfo: no SwapTotal"), Bytes{0}),
+       judge(make_error("meminfo: no SwapTotal"), Bytes{0}),
        {unknown()}},
   });
 }
@@ -158,14 +143,11 @@ TEST(HostHugepagesTest, JudgesEachCase) {
        {warns("hugepages-1048576kB", Remedy::fix_config,
               {std::int64_t{0}, std::int64_t{16}, "pages"})}},
       {"is unknown if the number could not be read",
-       judge(
-           std::vector<HugePages>{
-               {.size_kib = 2048, .total = Fact<std::uint64_t>::unreadable("nr_hugepages: empty")}},
-           {{.size = kTwoMib, .count = 512}}),
+       judge(std::vector<HugePages>{{.size_kib = 2048, .total = make_error("nr_hugepages: empty")}},
+             {{.size = kTwoMib, .count = 512}}),
        {unknown("hugepages-2048kB")}},
       {"is unknown if nothing is known",
-       judge(Fact<std::vector<HugePages>>::absent("no hugepages directory"),
-             {{.size = kTwoMib, .count = 512}}),
+       judge(make_missing("no hugepages directory"), {{.size = kTwoMib, .count = 512}}),
        {unknown()}},
   });
 }

@@ -1,18 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // host.nvme judged on literal nodes.
-#include <fmt/format.h>
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
-#include "checks/catalogue.hpp"
 #include "lib/profile/limits/host.hpp"
 #include "tests/checks/ask.hpp"
-#include "tests/support/printers.hpp"
 
 namespace muster::host_nvme_test {
 namespace {
-
-using ::testing::ElementsAre;
 
 constexpr std::uint64_t kGib = 1024UL * 1024 * 1024;
 
@@ -39,13 +32,8 @@ Findings judge(Disks disks,
              {.host = HostLimits{.nvme = limits}});
 }
 
-Expected failure(std::string device, Value seen, Value limit, std::string unit = {}) {
-  return {.device = std::move(device),
-          .outcome = Outcome::fail,
-          .observed = std::move(seen),
-          .limit = std::move(limit),
-          .unit = std::move(unit),
-          .remedy = Remedy::reseat_or_replace};
+Expected failure(std::string device, checks::Values values) {
+  return fails(std::move(device), Remedy::reseat_or_replace, std::move(values));
 }
 
 TEST(HostNvmeTest, CountsADeviceWithTwoNamespacesOnce) {
@@ -58,7 +46,7 @@ TEST(HostNvmeTest, FailsAControllerThatIsNotLive) {
   Nvme dead = nvme(1);
   dead.state = std::string("dead");
   dead.size_bytes = std::uint64_t{0};
-  EXPECT_THAT(judge({.nvme = {nvme(0), dead}}), ElementsAre(failure("nvme1", "dead", "live")));
+  EXPECT_THAT(judge({.nvme = {nvme(0), dead}}), ElementsAre(failure("nvme1", {"dead", "live"})));
 }
 
 TEST(HostNvmeTest, FailsAnotherSize) {
@@ -66,7 +54,7 @@ TEST(HostNvmeTest, FailsAnotherSize) {
   small.size_bytes = 900 * kGib;
   EXPECT_THAT(
       judge({.nvme = {nvme(0), small}}),
-      ElementsAre(failure("nvme1n1", std::int64_t{900 * kGib}, std::int64_t{3500 * kGib}, "B")));
+      ElementsAre(failure("nvme1n1", {std::int64_t{900 * kGib}, std::int64_t{3500 * kGib}, "B"})));
 }
 
 // Eight drives of one model, and two others that the machine boots from.
@@ -86,50 +74,45 @@ Snapshot ten_drives() {
   return node;
 }
 
-Findings compare(const Snapshot& node, const NvmeLimits& limits = {}) {
-  return ask(checks::host_nvme::check, node, {.host = HostLimits{.nvme = limits}});
-}
-
 TEST(HostNvmeTest, EqualDrivesAreComparedIfNoLimitIsSet) {
-  EXPECT_EQ(compare(ten_drives()).front().outcome, Outcome::pass);
-  auto node = ten_drives();
-  node.disks->nvme[3].link_width = 1U;
-  EXPECT_THAT(compare(node), ElementsAre(failure("nvme3n1", "1", "4")));
-  node = ten_drives();
-  node.disks->nvme[3].link_speed_gts = 8.0;
-  EXPECT_THAT(compare(node), ElementsAre(failure("nvme3n1", "8 GT/s", "32 GT/s")));
-  node = ten_drives();
-  node.disks->nvme[5].size_bytes = std::uint64_t{1'900'000'000'000};
-  ASSERT_EQ(compare(node).size(), 1U);
-  EXPECT_EQ(compare(node).front().outcome, Outcome::fail);
-  EXPECT_EQ(compare(node).front().device, "nvme5n1");
-  node = ten_drives();
-  node.disks->nvme[5].firmware = std::string("D6");
-  EXPECT_THAT(compare(node), ElementsAre(warns("nvme5n1", Remedy::fix_config, {"D6", "D7"})));
-  node = ten_drives();
-  node.disks->nvme[5].model = std::string("OTHER 3840");
-  ASSERT_EQ(compare(node).size(), 1U);
-  EXPECT_EQ(compare(node).front(),
-            warns("nvme5n1", Remedy::fix_config, {"OTHER 3840", "DATA 3840"}));
-}
-
-TEST(HostNvmeTest, ComparesOnlyThreeOrMoreDrivesWithoutNamespaces) {
-  auto node = ten_drives();
-  node.disks->nvme[9].firmware = std::string("B2");
-  node.disks->nvme[9].link_width = 1U;
-  for (const auto& finding : compare(node)) EXPECT_NE(finding.outcome, Outcome::fail);
-  node = ten_drives();
-  node.disks->nvme[5].size_bytes = 1000 * kGib;
-  auto second = node.disks->nvme[5];
-  second.name = "nvme5n2";
-  node.disks->nvme.push_back(second);
-  EXPECT_EQ(compare(node).front().outcome, Outcome::pass);
+  expect_findings(
+      checks::host_nvme::check, ten_drives(), Profile{},
+      {{"equal drives", [](Snapshot&) {}, {passes()}},
+       {"fewer lanes",
+        [](Snapshot& node) { node.disks->nvme[3].link_width = 1U; },
+        {failure("nvme3n1", {"1", "4"})}},
+       {"a slower link",
+        [](Snapshot& node) { node.disks->nvme[3].link_speed_gts = 8.0; },
+        {failure("nvme3n1", {"8 GT/s", "32 GT/s"})}},
+       {"another size",
+        [](Snapshot& node) { node.disks->nvme[5].size_bytes = std::uint64_t{1'900'000'000'000}; },
+        {failure("nvme5n1", {"1900 GB", "3758.1 GB"})}},
+       {"another firmware",
+        [](Snapshot& node) { node.disks->nvme[5].firmware = std::string("D6"); },
+        {warns("nvme5n1", Remedy::fix_config, {"D6", "D7"})}},
+       {"another model",
+        [](Snapshot& node) { node.disks->nvme[5].model = std::string("OTHER 3840"); },
+        {warns("nvme5n1", Remedy::fix_config, {"OTHER 3840", "DATA 3840"})}},
+       {"two drives have no majority",
+        [](Snapshot& node) {
+          node.disks->nvme[9].firmware = std::string("B2");
+          node.disks->nvme[9].link_width = 1U;
+        },
+        {passes()}},
+       {"a drive that the site split into namespaces",
+        [](Snapshot& node) {
+          node.disks->nvme[5].size_bytes = 1000 * kGib;
+          auto second = node.disks->nvme[5];
+          second.name = "nvme5n2";
+          node.disks->nvme.push_back(second);
+        },
+        {passes()}}});
 }
 
 TEST(HostNvmeTest, UnreadableStatesAreUnknown) {
   Nvme silent = nvme(0);
-  silent.state = Fact<std::string>::unreadable("state: Input/output error");
-  silent.size_bytes = Fact<std::uint64_t>::unreadable("size: garbled");
+  silent.state = make_error("state: Input/output error");
+  silent.size_bytes = make_error("size: garbled");
   EXPECT_THAT(judge({.nvme = {silent, nvme(1)}, .raid = {raid("odd", 0U)}}),
               ElementsAre(unknown("nvme0"), unknown("nvme0n1"), unknown("md0")));
 }

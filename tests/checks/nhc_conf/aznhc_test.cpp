@@ -168,7 +168,7 @@ constexpr auto kFaults = std::to_array<Fault>({
      [](Snapshot& n) { n.infiniband.facts.hcas.front().ports->front().rate_gbps = 50.0; }},
     {"check_hw_ib", "an adapter less", [](Snapshot& n) { n.infiniband.facts.hcas.pop_back(); }},
     {"check_hw_ib", "no ib_umad",
-     [](Snapshot& n) { n.infiniband.facts.umad = Fact<std::string>::absent("none"); }},
+     [](Snapshot& n) { n.infiniband.facts.umad = make_missing("none"); }},
     {"check_hw_ib", "no InfiniBand",
      [](Snapshot& n) {
        n.infiniband = {.status = Status::absent, .reason = "no driver", .facts = {}};

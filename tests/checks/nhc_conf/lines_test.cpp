@@ -182,7 +182,7 @@ TEST(NhcSpace, CountsAsDfDoes) {
                      {.point = "/odd",
                       .type = "nfs",
                       .source = "fs:/y",
-                      .space = Fact<Space>::unreadable("stale file handle")},
+                      .space = make_error("stale file handle")},
                      {.point = "/empty", .type = "tmpfs", .source = "x", .space = Space{}}}})};
   expect_outcomes(node, {{"check_fs_free /tmp 75%", "pass /tmp"},
                          {"check_fs_free /tmp 76%", "fail /tmp"},
@@ -241,9 +241,8 @@ TEST(NhcIb, APortIsActiveAtTheRate) {
           .hcas = {
               {.name = "mlx5_0", .ports = std::vector{port(1, 4, 5, 400.0), port(2, 1, 2, 10.0)}},
               {.name = "mlx5_1", .ports = std::vector{port(1, 4, 5, 200.0)}},
-              {.name = "mlx5_2",
-               .ports = std::vector{port(1, 4, 5, Fact<double>::unreadable("garbled"))}},
-              {.name = "mlx5_3", .ports = Fact<std::vector<IbPort>>::unreadable("garbled")}}})};
+              {.name = "mlx5_2", .ports = std::vector{port(1, 4, 5, make_error("garbled"))}},
+              {.name = "mlx5_3", .ports = make_error("garbled")}}})};
   for (const auto& [line, expected] : {std::pair{"400 mlx5_0:1", "pass mlx5_0:1"},
                                        {"400 mlx5_0", "pass mlx5_0"},
                                        {"400", "pass node"},
@@ -266,7 +265,7 @@ TEST(NhcIb, FailsWithoutTheManagementInterface) {
   EXPECT_EQ(outcome_of(node, "check_hw_ib 400"), "pass node");  // an older snapshot
   node.infiniband->umad = std::string("5");
   EXPECT_EQ(outcome_of(node, "check_hw_ib 400"), "pass node");
-  node.infiniband->umad = Fact<std::string>::absent("no such file");
+  node.infiniband->umad = make_missing("no such file");
   EXPECT_EQ(outcome_of(node, "check_hw_ib 400"), "fail node");
 }
 
@@ -308,7 +307,7 @@ TEST(NhcGpuLines, EveryGpuHasTheVbiosOfTheLine) {
   EXPECT_EQ(verdict(node, "check_vbios_version 8.00"), Verdict::unhealthy);
   second_gpu(node).firmware.vbios = std::string("88.00.43.00.03");
   EXPECT_EQ(verdict(node, "check_vbios_version 88.00.80.00.02"), Verdict::unhealthy);
-  second_gpu(node).firmware.vbios = Fact<std::string>::unreadable("garbled");
+  second_gpu(node).firmware.vbios = make_error("garbled");
   EXPECT_EQ(verdict(node, "check_vbios_version 88.00.80.00.02"), Verdict::unknown);
 }
 
