@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "checks/folding.hpp"
-
-#include <fmt/format.h>
+// Groups findings with one cause over many devices or checks.
 #include <fmt/ranges.h>
 
 #include <algorithm>
@@ -9,11 +7,10 @@
 #include <iterator>
 #include <map>
 #include <set>
-#include <string>
 #include <tuple>
 
+#include "checks/run.hpp"
 #include "lib/base/text.hpp"
-#include "lib/node/snapshot.hpp"
 
 namespace muster {
 namespace {

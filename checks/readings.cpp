@@ -1,17 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "checks/readings.hpp"
-
-#include <fmt/format.h>
-
+// The samples for metrics.
 #include <algorithm>
 #include <cctype>
 #include <cmath>
 #include <map>
-#include <string>
-#include <string_view>
 #include <utility>
 
 #include "checks/catalogue.hpp"
+#include "checks/run.hpp"
 #include "lib/base/units.hpp"
 #include "lib/node/xid.hpp"
 #include "lib/profile/limits/gpu.hpp"

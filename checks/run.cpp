@@ -1,24 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "checks/run.hpp"
 
-#include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
-#include <optional>
-#include <string>
-#include <string_view>
 #include <type_traits>
 #include <utility>
-#include <vector>
 
 #include "checks/catalogue.hpp"
-#include "checks/folding.hpp"
 #include "lib/base/text.hpp"
 #include "lib/node/parts.hpp"
-#include "lib/node/snapshot.hpp"
 #include "lib/profile/limits/gpu.hpp"
+#include "lib/profile/limits/host.hpp"
+#include "lib/profile/yaml.hpp"
 #include "lib/report/summary.hpp"
 
 namespace muster {
@@ -282,6 +277,39 @@ std::vector<const Check*> counted(const std::vector<const Check*>& selected,
   return checks;
 }
 
+bool is_known_check(const std::string& entry) {
+  if (names_check(entry)) return true;
+  const bool is_glob = entry.find_first_of("*?") != std::string::npos;
+  const auto dot = entry.find('.');
+  const auto group = std::string_view(entry).substr(0, dot + 1);
+  return is_glob && dot != std::string::npos &&
+         std::ranges::any_of(check_ids(), [&](const auto& id) { return id.starts_with(group); });
+}
+
+tl::unexpected<Error> wrong(const Profile& profile, const std::string& path,
+                            const std::string& entry, std::string_view kind,
+                            const std::vector<std::string>& known) {
+  const auto origin = profile.origins.find(path);
+  const auto where =
+      origin == profile.origins.end() ? profile.name : at(origin->second.file, origin->second.line);
+  const auto near = nearest(entry, known);
+  return make_error(fmt::format("{}: '{}' names unknown {} \"{}\"{}", where, path, kind,
+                                printable(entry, 80),
+                                near.empty() ? "" : fmt::format("; did you mean '{}'?", near)));
+}
+
+Result<void> check_context(const Profile& profile, const std::string& name,
+                           const Context& context) {
+  const std::array<std::pair<std::string_view, const Words*>, 3> lists{
+      {{"run", &context.run}, {"skip", &context.skip}, {"count_unknown", &context.count_unknown}}};
+  for (const auto& [key, entries] : lists) {
+    const auto unknown = std::ranges::find_if_not(*entries, is_known_check);
+    if (unknown == entries->end()) continue;
+    return wrong(profile, fmt::format("contexts.{}.{}", name, key), *unknown, "check", check_ids());
+  }
+  return {};
+}
+
 }  // namespace
 
 std::string impact_category(std::string_view code) {
@@ -379,6 +407,39 @@ std::vector<NotObserved> not_observed(const Snapshot& snapshot, const Profile& p
                     .required = expected && needed(counting, probe)});
   });
   return gaps;
+}
+
+Result<void> check_names(const Profile& profile) {
+  for (const auto& [name, context] : profile.contexts) {
+    if (auto done = check_context(profile, name, context); !done) return done;
+  }
+  const std::vector<std::string> probes(kProbeNames.begin(), kProbeNames.end());
+  for (const auto& probe : profile.muster->probes.fatal) {
+    if (std::ranges::count(probes, probe) > 0) continue;
+    return wrong(profile, "muster.probes.fatal", probe, "probe", probes);
+  }
+  return {};
+}
+
+Result<Profile> read_profile_of(const ProfileSources& sources, std::string_view name) {
+  auto profile = load_profile(sources, name);
+  if (!profile) return profile;
+  if (auto known = check_names(*profile); !known) return tl::unexpected(known.error());
+  return profile;
+}
+
+const std::vector<std::string>& check_ids() {
+  static const std::vector<std::string> ids = [] {
+    std::vector<std::string> all;
+    for (const Check* check : checks::kAll) all.emplace_back(check->id);
+    return all;
+  }();
+  return ids;
+}
+
+bool names_check(std::string_view glob) {
+  return std::ranges::any_of(check_ids(),
+                             [&](const std::string& id) { return matches_glob(glob, id); });
 }
 
 }  // namespace muster

@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Judges a snapshot by the selected checks and makes the report: required sections, the profile's
-// policy, fault codes, the verdict.
+// policy, fault codes, the verdict, groups of findings, and samples for metrics.
 #pragma once
 
 #include <fmt/format.h>
 
-#include <string>
-#include <vector>
-
 #include "checks/check.hpp"
+#include "lib/profile/load.hpp"
 #include "lib/report/report.hpp"
 
 namespace muster {
@@ -56,5 +54,37 @@ template <class T>
 // The caller sets `started`, `duration_ms` and `profile_evidence` of the report.
 [[nodiscard]] Report judge(const Snapshot& snapshot, const Profile& profile,
                            const Selection& selection);
+
+// The ids of all checks, in the order of reports.
+[[nodiscard]] const std::vector<std::string>& check_ids();
+
+// True if a glob matches any check.
+[[nodiscard]] bool names_check(std::string_view glob);
+
+// An error for the first unknown check or probe in a profile, with file and line of its list: a
+// misspelt name would silently disable its check. A glob without matches is allowed within a group
+// of checks, for checks of later versions.
+[[nodiscard]] Result<void> check_names(const Profile& profile);
+
+// load_profile() and check_names().
+[[nodiscard]] Result<Profile> read_profile_of(const ProfileSources& sources, std::string_view name);
+
+// The start of a message about facts that could not be observed.
+inline constexpr std::string_view kNotJudged = "not judged, ";
+
+// Groups findings with one cause, in their order: the same finding about at least three devices of
+// one kind, or all of them; the same about the mounts of one server; and all checks that could not
+// judge because probes failed. The message names what only these devices share.
+[[nodiscard]] std::vector<FindingGroup> fold(const std::vector<Finding>& findings,
+                                             const Snapshot& snapshot);
+
+// The message of a finding without the device's name, serial number and other numbers.
+[[nodiscard]] std::string form_of(const Finding& finding);
+
+// The samples for metrics that the findings of a node do not have: distances from limits, error
+// rates, XIDs, and the identity of devices. Returns no sample for a fact that was not observed, and
+// none of checks that judged nothing.
+[[nodiscard]] std::vector<Reading> readings_of(const Snapshot& snapshot, const Profile& profile,
+                                               const Report& report);
 
 }  // namespace muster

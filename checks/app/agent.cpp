@@ -5,19 +5,16 @@
 #include <chrono>
 #include <filesystem>
 #include <nlohmann/json.hpp>
-#include <string>
 #include <system_error>
 #include <thread>
 #include <utility>
 
 #include "checks/app/commands.hpp"
-#include "lib/base/clock.hpp"
 #include "lib/base/files.hpp"
 #include "lib/command/version.hpp"
 #include "lib/kubernetes/node_status.hpp"
 #include "lib/process/program.hpp"
 #include "lib/process/startup.hpp"
-#include "lib/report/format.hpp"
 #include "lib/report/summary.hpp"
 
 namespace muster::app {

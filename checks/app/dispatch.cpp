@@ -1,25 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // Runs a command within its deadline.
-#include <fmt/format.h>
 #include <unistd.h>
 
 #include <chrono>
 #include <cstdlib>
 #include <exception>
-#include <optional>
-#include <string>
 #include <tuple>
 
-#include "checks/app/commands.hpp"
 #include "checks/app/inspect.hpp"
-#include "lib/base/clock.hpp"
-#include "lib/base/text.hpp"
 #include "lib/process/process.hpp"
 #include "lib/process/program.hpp"
-#include "lib/report/report.hpp"
 #include "repair/after_hook.hpp"
 #include "slurm/commands/check_setup.hpp"
-#include "slurm/commands/hook.hpp"
 
 namespace muster::app {
 namespace {
@@ -123,8 +115,8 @@ struct CommandRunner {
           deadline.answer_if_lost(kHookPassed);
           const int ended = guarded(caller, [&] {
             return run_hook(command, caller, deadline, check_node, sweep_node,
-                            [&](const HookCommand& ended, const HookedNode& node) {
-                              start_after_hook(ended, node, caller);
+                            [&](const HookCommand& hook, const HookedNode& node) {
+                              start_after_hook(hook, node, caller);
                             });
           });
           return ended == kHookPassed || ended == kHookFailed ? ended : deadline.if_lost();

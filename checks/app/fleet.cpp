@@ -9,7 +9,7 @@
 #include <set>
 #include <utility>
 
-#include "checks/folding.hpp"
+#include "checks/run.hpp"
 #include "lib/base/text.hpp"
 #include "lib/command/options.hpp"
 #include "lib/fleet/odd.hpp"
@@ -31,61 +31,45 @@ std::size_t shown_of(std::size_t count, std::size_t most, std::size_t width) {
 }
 
 // The distinct values of each fact of a node and its devices.
-class FactValues {
- public:
-  template <class T>
-  void add(const std::string& name, const Fact<T>& fact) {
-    if (fact) values_[name].insert(printable(fmt::format("{}", *fact), 60));
-  }
-
-  [[nodiscard]] std::map<std::string, std::string> texts() const {
-    std::map<std::string, std::string> texts;
-    for (const auto& [name, values] : values_) {
-      texts[name] = fmt::format("{}", fmt::join(values, " and "));
-    }
-    return texts;
-  }
-
- private:
-  std::map<std::string, std::set<std::string>> values_;
-};
-
-void add_gpus(const Nvml& nvml, FactValues& facts) {
-  facts.add("driver", nvml.driver);
-  facts.add("GPUs", Fact<std::size_t>(nvml.gpus.size()));
-  for (const auto& gpu : nvml.gpus) {
-    facts.add("GPU model", gpu.model);
-    facts.add("VBIOS", gpu.firmware.vbios);
-    if (const auto& limit = gpu.power.enforced_mw) {
-      facts.add("GPU power limit (W)", Fact<std::uint64_t>(*limit / 1000));
-    }
-    facts.add("GPU clock (MHz)", gpu.clocks.application_sm_mhz);
-  }
-}
-
-// Adapters of different types have different firmware.
-void add_hcas(const Infiniband& infiniband, FactValues& facts) {
-  facts.add("HCAs", Fact<std::size_t>(infiniband.hcas.size()));
-  for (const auto& hca : infiniband.hcas) {
-    const auto type = hca.type.value_or("");
-    facts.add(type.empty() ? "HCA firmware" : fmt::format("firmware of {}", printable(type, 40)),
-              hca.firmware);
-  }
-}
-
 std::map<std::string, std::string> facts_of(const Snapshot& snapshot) {
   constexpr double kGib = 1024.0 * 1024 * 1024;
-  FactValues facts;
-  if (snapshot.nvml.ok() && snapshot.nvml->trouble.empty()) add_gpus(*snapshot.nvml, facts);
-  if (snapshot.infiniband.ok()) add_hcas(*snapshot.infiniband, facts);
-  facts.add("kernel", snapshot.kernel->release);
-  facts.add("cores", snapshot.cpu->cores);
+  std::map<std::string, std::set<std::string>> values;
+  const auto add_value = [&](const std::string& name, const auto& value) {
+    values[name].insert(printable(fmt::format("{}", value), 60));
+  };
+  const auto add = [&](const std::string& name, const auto& fact) {
+    if (fact) add_value(name, *fact);
+  };
+  if (snapshot.nvml.ok() && snapshot.nvml->trouble.empty()) {
+    add("driver", snapshot.nvml->driver);
+    add_value("GPUs", snapshot.nvml->gpus.size());
+    for (const auto& gpu : snapshot.nvml->gpus) {
+      add("GPU model", gpu.model);
+      add("VBIOS", gpu.firmware.vbios);
+      add("GPU clock (MHz)", gpu.clocks.application_sm_mhz);
+      const auto& limit = gpu.power.enforced_mw;
+      if (limit) add_value("GPU power limit (W)", *limit / 1000);
+    }
+  }
+  if (snapshot.infiniband.ok()) {
+    add_value("HCAs", snapshot.infiniband->hcas.size());
+    for (const auto& hca : snapshot.infiniband->hcas) {
+      // Adapters of different types have different firmware.
+      const auto type = hca.type.value_or("");
+      add(type.empty() ? "HCA firmware" : fmt::format("firmware of {}", printable(type, 40)),
+          hca.firmware);
+    }
+  }
+  add("kernel", snapshot.kernel->release);
+  add("cores", snapshot.cpu->cores);
   if (const auto& total = snapshot.memory->total_bytes) {
     // The firmware reserves a varying part of it.
     const double rounded = 8 * std::round(static_cast<double>(*total) / kGib / 8);
-    facts.add("memory", Fact<std::string>(fmt::format("{:.0f} GiB", rounded)));
+    add_value("memory", fmt::format("{:.0f} GiB", rounded));
   }
-  return facts.texts();
+  std::map<std::string, std::string> texts;
+  for (const auto& [name, all] : values) texts[name] = fmt::format("{}", fmt::join(all, " and "));
+  return texts;
 }
 
 FleetNode::Cause cause_of(const Finding& finding) {
@@ -189,15 +173,11 @@ std::string causes_table(const std::vector<FleetNode>& nodes, std::size_t width)
   return text;
 }
 
-std::vector<fleet::OddFact> odd_facts(const std::vector<FleetNode>& nodes) {
+std::string odd_table(const std::vector<FleetNode>& nodes, std::size_t width) {
   constexpr std::size_t kFewest = 3;  // of two nodes, neither is odd
   std::vector<fleet::NodeFacts> compared;
   for (const auto& node : nodes) compared.push_back({node.name, node.profile, node.facts});
-  return fleet::find_odd_facts(compared, kFewest);
-}
-
-std::string odd_table(const std::vector<FleetNode>& nodes, std::size_t width) {
-  const auto odd = odd_facts(nodes);
+  const auto odd = fleet::find_odd_facts(compared, kFewest);
   const auto shown = shown_of(odd.size(), kMaxOdd, width);
   std::string text;
   for (std::size_t i = 0; i < shown; ++i) {

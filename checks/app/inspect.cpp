@@ -1,29 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "checks/app/inspect.hpp"
 
-#include <fmt/format.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
-#include <filesystem>
 #include <memory>
 #include <set>
-#include <string>
 #include <system_error>
 #include <utility>
 
-#include "checks/app/commands.hpp"
 #include "checks/app/run_benchmarks.hpp"
-#include "checks/names.hpp"
-#include "checks/nhc_conf/judge.hpp"
-#include "checks/readings.hpp"
-#include "checks/run.hpp"
-#include "lib/base/clock.hpp"
-#include "lib/base/files.hpp"
-#include "lib/base/result.hpp"
-#include "lib/base/root.hpp"
-#include "lib/base/text.hpp"
 #include "lib/command/version.hpp"
 #include "lib/node/container.hpp"
 #include "lib/probes/host.hpp"
@@ -41,20 +28,14 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::string_view kUsualState = "/var/lib/muster";
-
-// A foreign tree has no state, unless --state names a folder for it.
-std::optional<std::filesystem::path> state_file_of(const ObservationRequest& request,
-                                                   const Root& root) {
-  if (!request.state.empty()) return std::filesystem::path(request.state) / "state.json";
-  if (root.foreign()) return std::nullopt;
-  return std::filesystem::path(kUsualState) / "state.json";
-}
-
-// Users must not choose where root keeps the state.
-Result<void> check_state(const std::optional<std::filesystem::path>& file) {
-  if (!file || ::geteuid() != 0) return {};
-  return check_no_others_link(*file);
+// A foreign tree has no state, unless --state names a folder for it. Users must not choose where
+// root keeps the state.
+Result<std::optional<std::filesystem::path>> state_file_of(const ObservationRequest& request,
+                                                           const Root& root) {
+  if (request.state.empty() && root.foreign()) return std::nullopt;
+  const std::filesystem::path folder = request.state.empty() ? "/var/lib/muster" : request.state;
+  if (::geteuid() == 0) TRY(check_no_others_link(folder / "state.json"));
+  return folder / "state.json";
 }
 
 // The caller's environment does not apply to a foreign node, nor a container's to its host.
@@ -67,20 +48,6 @@ std::map<std::string, std::string> variables_of(bool foreign,
 
 void append(std::vector<std::string>& target, const std::vector<std::string>& more) {
   target.insert(target.end(), more.begin(), more.end());
-}
-
-// Whether a run has time for facts that are slow to read.
-bool has_time(std::string_view context) { return context == "manual" || context == "boot"; }
-
-// A job waits for a prolog and an epilog: do not query the firmware of each HCA there.
-bool wants_link_errors(std::string_view context) {
-  return context != "prolog" && context != "epilog";
-}
-
-NvmlParts parts_for(const ObservationRequest& request) {
-  NvmlParts parts = request.parts;
-  parts.inforom = parts.inforom && has_time(request.context);
-  return parts;
 }
 
 // Reserves time for judging and writing.
@@ -102,14 +69,9 @@ void move_deadline(const ObservationRequest& request, const Profile& profile,
 
 using Lines = std::optional<nhc::Config>;
 
-Selection selection_of(const CheckCommand& command) {
-  return {.context = command.context, .only = command.only, .skip = command.skip};
-}
-
 Selection observed_for(const CheckCommand& command) {
-  auto selection = selection_of(command);
-  selection.also = command.also;
-  return selection;
+  return {
+      .context = command.context, .only = command.only, .skip = command.skip, .also = command.also};
 }
 
 // Observes everything for a snapshot that is saved, and everything that any profile may run before
@@ -117,11 +79,8 @@ Selection observed_for(const CheckCommand& command) {
 ProbeSet probes_for(const CheckCommand& command, const Lines& lines, const Profile* profile) {
   if (!command.save_snapshot.empty()) return ProbeSet::all();
   if (lines) return nhc::needs_of(*lines, command.active).probes;
-  if (profile != nullptr) {
-    return probes_needed(select_checks(*profile, observed_for(command)));
-  }
-  if (command.only.empty()) return ProbeSet::all();
-  return probes_needed(select_checks(Profile{}, observed_for(command)));
+  if (profile == nullptr && command.only.empty()) return ProbeSet::all();
+  return probes_needed(select_checks(profile ? *profile : Profile{}, observed_for(command)));
 }
 
 using Enter = std::function<Result<void>()>;
@@ -158,10 +117,6 @@ Fact<std::string> size_of(const CheckCommand& command) {
                    return Plan{.probes = Probe::identity, .deadline = options.deadline};
                  })
       .identity->instance_size;
-}
-
-double milliseconds_since(Clock::time_point begin) {
-  return std::chrono::duration<double, std::milli>(Clock::now() - begin).count();
 }
 
 // A snapshot that cannot be saved changes only a healthy status.
@@ -211,9 +166,8 @@ std::string identity_of(const Snapshot& snapshot) {
 std::string machine_of(const Snapshot& snapshot, const std::string& root) {
   if (const auto& host = snapshot.identity->physical_host; host)
     return fmt::format("host {}", *host);
-  const auto below = root == "/" ? Result<Root>(Root()) : Root::below(root);
-  const auto id =
-      below.and_then([](const Root& files) { return files.read_line("/etc/machine-id"); });
+  const auto id = open_root(root).and_then(
+      [](const Root& files) { return files.read_line("/etc/machine-id"); });
   return id ? fmt::format("id {}", *id) : "";
 }
 
@@ -255,15 +209,20 @@ Attempt<ObservedNode> observe_node(const ObservationRequest& request,
   auto enter = way_to_host(request.host);
   if (!enter) return undecided(enter.error());
   const auto state_file = state_file_of(request, *root);
-  if (const auto safe = check_state(state_file); !safe) return undecided(safe.error());
+  if (!state_file) return undecided(state_file.error());
+  // Only these contexts have time for facts that are slow to read.
+  auto parts = request.parts;
+  parts.inforom = parts.inforom && (request.context == "manual" || request.context == "boot");
+  // A job waits for a prolog and an epilog: do not query the firmware of each HCA there.
+  const bool job_waits = request.context == "prolog" || request.context == "epilog";
   Result<Candidates> candidates;
   const auto read_them = [&] { candidates = read_candidates(sources); };
   const ObserveOptions options{.recognise = !name,
                                .probes = request.probes(nullptr),
                                .deadline = observe_until(started, deadline.when()),
-                               .nvml = {.library = request.nvml, .parts = parts_for(request)},
-                               .link_errors = wants_link_errors(request.context),
-                               .state_file = state_file,
+                               .nvml = {.library = request.nvml, .parts = parts},
+                               .link_errors = !job_waits,
+                               .state_file = *state_file,
                                .variables = variables_of(root->foreign() || *enter, variables),
                                .meanwhile = name ? std::function<void()>() : read_them,
                                .enter = *std::move(enter)};
@@ -280,7 +239,7 @@ Attempt<ObservedNode> observe_node(const ObservationRequest& request,
   if (!choice) return tl::unexpected(choice.error());
   hide_container(snapshot);
   return ObservedNode{
-      .snapshot = std::move(snapshot), .choice = std::move(*choice), .state_file = state_file};
+      .snapshot = std::move(snapshot), .choice = std::move(*choice), .state_file = *state_file};
 }
 
 bool nhc_conf_by_size(const CheckCommand& command) {
@@ -315,8 +274,10 @@ Attempt<std::optional<nhc::Config>> nhc_conf_of(const CheckCommand& command,
 Report judge_as_asked(const CheckCommand& command, const std::optional<nhc::Config>& config,
                       const Snapshot& snapshot, const Profile& profile,
                       const nhc::Measured& measured) {
+  auto selection = observed_for(command);
+  selection.also.clear();
   auto report = config ? nhc::judge(snapshot, profile, *config, command.context, measured)
-                       : judge(snapshot, profile, selection_of(command));
+                       : judge(snapshot, profile, selection);
   if (command.format == Format::prometheus || command.verbose) {
     report.readings = readings_of(snapshot, profile, report);
   }
@@ -346,7 +307,8 @@ Attempt<Inspected> inspect(const CheckCommand& command, const Caller& caller, De
       judge_as_asked(command, lines, observed.snapshot, observed.choice.profile, measured);
   report.profile_evidence = observed.choice.evidence;
   report.muster = kVersion;
-  report.duration_ms = milliseconds_since(caller.started);
+  report.duration_ms =
+      std::chrono::duration<double, std::milli>(Clock::now() - caller.started).count();
   return Inspected{.report = std::move(report), .observed = std::move(observed), .lines = lines};
 }
 

@@ -3,25 +3,13 @@
 // and the hooks: by the checks of the context, or by a configuration of NHC. Reads snapshots.
 #pragma once
 
-#include <filesystem>
-#include <functional>
-#include <map>
-#include <optional>
-#include <string>
-#include <vector>
-
 #include "checks/app/commands.hpp"
-#include "checks/nhc_conf/config.hpp"
 #include "checks/nhc_conf/judge.hpp"
 #include "checks/run.hpp"
-#include "lib/base/quantity.hpp"
 #include "lib/base/root.hpp"
-#include "lib/command/output.hpp"
-#include "lib/command/supervise.hpp"
 #include "lib/node/snapshot.hpp"
 #include "lib/probes/probes.hpp"
 #include "lib/profile/choice.hpp"
-#include "lib/report/report.hpp"
 #include "slurm/commands/hook.hpp"
 
 namespace muster::app {

@@ -6,8 +6,7 @@
 #include <array>
 
 #include "checks/app/commands.hpp"
-#include "checks/names.hpp"
-#include "lib/base/text.hpp"
+#include "checks/run.hpp"
 #include "lib/profile/load.hpp"
 
 namespace muster::app {

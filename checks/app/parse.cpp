@@ -1,24 +1,147 @@
 // SPDX-License-Identifier: Apache-2.0
+// Parses the command line, and prints the help of each command and of the program.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
 #include <initializer_list>
-#include <span>
-#include <string>
-#include <string_view>
 #include <utility>
-#include <variant>
-#include <vector>
 
 #include "checks/app/commands.hpp"
-#include "lib/base/text.hpp"
-#include "lib/command/options.hpp"
 #include "lib/command/version.hpp"
 #include "lib/hosts/hostlist.hpp"
 
 namespace muster::app {
+namespace {
+
+template <class Command>
+CommandText help_of(std::string_view synopsis, std::string_view about,
+                    std::string_view examples = {}) {
+  return {.program = "muster",
+          .name = Command::kName,
+          .synopsis = synopsis,
+          .about = about,
+          .options = texts_of(options_of<Command>()),
+          .examples = examples};
+}
+
+}  // namespace
+
+std::vector<CommandText> command_texts() {
+  return {
+      help_of<CheckCommand>("[OPTION]...", "Check whether this node is fit for work",
+                            "  muster check\n"
+                            "  muster check --context prolog --format json\n"
+                            "  muster check --only 'ib.*,gpu.nvlink_*' -v\n"
+                            "  muster check --set host.disk.fail_above=95%\n"
+                            "  muster check --snapshot snapshots/\n"),
+      help_of<SnapshotCommand>("[OPTION]...",
+                               "Print everything observed on this node, without judging it",
+                               "  muster snapshot --output node.json\n"),
+      help_of<ListCommand>("[OPTION]...", "List the checks"),
+      help_of<ExplainCommand>("CHECK [OPTION]...",
+                              "Explain a check: what it looks at, why, its limits and their origin",
+                              "  muster explain gpu.xid\n"
+                              "  muster explain ib.rate --profile nd96isr_h100_v5\n"),
+      help_of<ProfilesCommand>(
+          "[show NAME | export DIR | make NAME [SNAPSHOT]...] [OPTION]...",
+          "List the profiles, show one with the origin of each value, export the shipped files, or "
+          "make a profile from this node or from snapshots",
+          "  muster profiles\n"
+          "  muster profiles show nd96isr_h100_v5 --changed\n"
+          "  muster profiles export /tmp/profiles\n"
+          "  muster profiles make trainer snapshots/\n"),
+      help_of<ValidateCommand>(
+          "[OPTION]...", "Check the site's files in /etc/muster, and the files that they name",
+          "  muster validate\n"
+          "  muster validate --root /srv/image\n"),
+      help_of<HookCommand>("prolog|epilog|periodic|boot|--check-setup [OPTION]...",
+                           "Check this node for Slurm, and drain or resume it by the site's rules",
+                           "  muster hook periodic --dry-run\n"
+                           "  muster hook --check-setup\n"),
+      help_of<DrainCommand>("HOSTLIST --reason TEXT | --report FILE [OPTION]...",
+                            "Take nodes out of service until an admin resumes them",
+                            "  muster drain gpu-[001-004] --reason 'swapping a switch'\n"
+                            "  muster drain --report locate.json --dry-run\n"),
+      help_of<ResumeCommand>("[HOSTLIST] [OPTION]...",
+                             "Return nodes that muster drained to service",
+                             "  muster resume gpu-0007\n"
+                             "  muster resume --check ib.rate\n"),
+      help_of<StatusCommand>("[HOSTLIST] [OPTION]...",
+                             "Print which nodes muster drained, why, and until when"),
+      help_of<HistoryCommand>("[HOSTLIST] [OPTION]...",
+                              "Print when and why nodes were drained and resumed",
+                              "  muster history gpu-0007 --since 30d\n"),
+      help_of<EventsCommand>("[HOSTLIST] [OPTION]...",
+                             "Print everything that muster did to nodes, and what it refused"),
+      help_of<HostfileCommand>(
+          "[HOSTLIST] [OPTION]...",
+          "Print a host file for Open MPI, from a list, a partition or this job",
+          "  muster hostfile gpu-[001-004] --slots 8 --output hosts\n"),
+      help_of<SweepCommand>("[OPTION]...",
+                            "Benchmark idle nodes in rotation; each call is one pass"),
+      help_of<AgentCommand>("[OPTION]...",
+                            "Judge this node again and again, and show the verdict as conditions "
+                            "and events of its Kubernetes node",
+                            "  muster agent --metrics /var/lib/node_exporter/muster.prom\n"),
+      help_of<AcceptCommand>(
+          "[HOSTLIST | @FILE]... [OPTION]...",
+          "Test a delivery of nodes, from powered on to one page for the provider",
+          "  muster accept gpu-[001-128] --run delivery-7 --by ssh\n"
+          "  sbatch -N 128 --requeue --wrap 'muster accept gpu-[001-128] --run "
+          "/shared/delivery-7'\n"
+          "  muster accept --run delivery-7 --status\n"),
+      help_of<FleetCommand>(
+          "[add PATH...|--slurm | show | odd | drift | causes | part SERIAL|NODE | diff A B | "
+          "whatif --set KEY=VALUE | export sql|jsonl | prune] [OPTION]...",
+          "Keep the reports of all nodes in one file, and ask it questions",
+          "  muster fleet add /shared/muster/spool\n"
+          "  muster fleet show\n"
+          "  muster fleet part 1650000066\n"
+          "  muster fleet causes --by firmware --since 90d\n"
+          "  muster fleet whatif --set gpu.temperature.warn_above=80\n"
+          "  muster fleet export sql | psql fleet\n"),
+      help_of<RepairCommand>(
+          "[HOSTLIST | @FILE]... [OPTION]...",
+          "Print the next step for nodes that muster drained, or do it: restart a service, reset a "
+          "GPU, reboot, claim",
+          "  muster repair\n"
+          "  muster repair --shadow\n"
+          "  muster repair gpu-007 --go\n"
+          "  muster repair --resolve ID=failed\n"),
+      help_of<EvidenceCommand>(
+          "[OPTION]...",
+          "Collect logs, counters and reports of this node in one file for its provider",
+          "  muster evidence --output /tmp/gpu-0007.tar.gz\n"),
+      help_of<ClaimCommand>(
+          "HOSTLIST... [OPTION]... | --run DIR [OPTION]... | --poll [HOSTLIST]...",
+          "Print what the provider of a broken node asks for, or send it, if the fault is proven",
+          "  muster claim gpu-007\n"
+          "  muster claim gpu-007 --provider azure --send\n"
+          "  muster claim --run delivery-7\n"
+          "  muster claim --poll\n"),
+  };
+}
+
+std::string overview_help() {
+  std::string text =
+      "Usage: muster COMMAND [OPTION]...\n\n"
+      "Inspects a node of a GPU cluster, and reports what is wrong and how to fix it.\n\n";
+  for (const auto& command : command_texts()) {
+    text += fmt::format("  {:10}{}\n", command.name, wrapped(command.about, 12));
+  }
+  text +=
+      "\n  -h, --help, --version\n\n"
+      "Examples (see also muster COMMAND --help):\n"
+      "  muster check\n"
+      "  muster explain gpu.xid\n"
+      "  muster check --snapshot node.json\n\n"
+      "Exit status: 0 healthy (warnings included), 1 unhealthy, 2 could not decide,\n"
+      "64 bad usage, 78 bad configuration.\n";
+  return text;
+}
+
 namespace {
 
 using Words = std::vector<std::string>;
@@ -72,47 +195,42 @@ Result<void> finish(ExplainCommand& command, const Words& words) {
 }
 
 Result<void> finish(ProfilesCommand& command, const Words& words) {
-  const auto without_settings = [&]() -> Result<void> {
-    if (command.settings.empty() && !command.changed) return {};
-    return make_error("--set and --changed need show NAME");
-  };
-  if (!words.empty() && words.front() == "make") {
-    if (words.size() < 2)
-      return make_error("make: expected a name, such as muster profiles make trainer");
+  const std::string verb = words.empty() ? "" : words.front();
+  const Words verbs{"show", "export", "make"};
+  if (!words.empty() && std::ranges::count(verbs, verb) == 0) {
+    return make_error(
+        fmt::format("unexpected word \"{}\", expected show NAME, export DIR or make NAME{}",
+                    printable(verb, 80), suggestion(verb, verbs)));
+  }
+  if (verb == "show") command.show = words.back();
+  if (verb == "export") command.export_to = words.back();
+  if (verb == "make" && words.size() > 1) {
     command.make = words[1];
     command.snapshots.assign(words.begin() + 2, words.end());
-    return without_settings();
   }
-  if (!command.output.empty() || !command.nvml.empty()) {
-    return make_error("--output and --nvml need make NAME");
-  }
-  if (words.empty()) return without_settings();
-  if (words.front() == "export") {
-    if (words.size() != 2)
-      return make_error("export: expected one folder, such as muster profiles export .");
-    command.export_to = words.back();
-    return without_settings();
-  }
-  if (words.front() != "show") {
-    return make_error(fmt::format(
-        "unexpected word \"{}\", expected show NAME, export DIR or make NAME{}",
-        printable(words.front(), 80), suggestion(words.front(), {"show", "export", "make"})));
-  }
-  if (words.size() != 2)
-    return make_error("show: expected one profile, such as muster profiles show generic");
-  command.show = words.back();
-  return {};
+  return check_usage({
+      {verb == "make" && words.size() < 2,
+       "make: expected a name, such as muster profiles make trainer"},
+      {verb != "make" && !(command.output.empty() && command.nvml.empty()),
+       "--output and --nvml need make NAME"},
+      {verb == "export" && words.size() != 2,
+       "export: expected one folder, such as muster profiles export ."},
+      {verb == "show" && words.size() != 2,
+       "show: expected one profile, such as muster profiles show generic"},
+      {verb != "show" && (command.changed || !command.settings.empty()),
+       "--set and --changed need show NAME"},
+  });
 }
 
 Result<void> finish(HookCommand& command, const Words& words) {
   constexpr std::string_view kWhen = "prolog|epilog|periodic|boot";
-  if (command.check_setup) {
-    if (words.empty() && !command.dry_run) return {};
-    return make_error("--check-setup changes nothing, and excludes a context and --dry-run");
-  }
-  if (words.size() != 1) {
-    return make_error(fmt::format("expected one of {}, or --check-setup", kWhen));
-  }
+  TRY(check_usage({
+      {command.check_setup && (command.dry_run || !words.empty()),
+       "--check-setup changes nothing, and excludes a context and --dry-run"},
+      {!command.check_setup && words.size() != 1,
+       "expected one of prolog|epilog|periodic|boot, or --check-setup"},
+  }));
+  if (command.check_setup) return {};
   TRY(take_choice(kWhen, words.front()));
   command.context = words.front();
   return {};

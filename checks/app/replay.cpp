@@ -1,29 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 // `muster check --snapshot`: judges snapshots in parallel and reports on them in the order of the
 // command line. Judges those of `muster fleet add` too.
-#include <fmt/format.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
-#include <filesystem>
-#include <map>
 #include <memory>
 #include <mutex>
-#include <optional>
-#include <string>
 #include <thread>
 #include <utility>
-#include <vector>
 
-#include "checks/app/commands.hpp"
 #include "checks/app/fleet.hpp"
 #include "checks/app/inspect.hpp"
-#include "checks/names.hpp"
-#include "checks/run.hpp"
 #include "lib/base/in_order.hpp"
 #include "lib/command/version.hpp"
-#include "lib/profile/choice.hpp"
 #include "slurm/commands/accounting.hpp"
 
 namespace muster::app {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "checks/app/run_benchmarks.hpp"
 
-#include <fmt/format.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -9,59 +8,37 @@
 #include <utility>
 
 #include "checks/nhc_conf/table.hpp"
-#include "lib/base/clock.hpp"
-#include "lib/base/text.hpp"
 #include "lib/process/program.hpp"
 #include "lib/process/startup.hpp"
-#include "lib/report/report.hpp"
 #include "lib/report/summary.hpp"
 
 namespace muster::app {
 namespace {
 
-class BenchmarkRunner {
- public:
-  BenchmarkRunner(const Bench& bench, Deadline& deadline)
-      : bench_(bench),
-        deadline_(deadline),
-        left_(std::max<Clock::duration>(deadline.when() - Clock::now(), std::chrono::seconds(1))) {}
-
-  [[nodiscard]] Findings run(const nhc::Benchmark& benchmark) {
-    const auto& file = benchmark.topology_file;
-    // Without it NCCL would run, and be slower.
-    if (!file.empty() && ::access(file.c_str(), R_OK) != 0) {
-      return {nhc::not_judged(fmt::format("cannot read the topology file {}", file))};
-    }
-    Findings findings;
-    for (int attempt = 0; attempt < benchmark.attempts; ++attempt) {
-      findings = run_once(benchmark);
-      const bool failed = std::ranges::any_of(
-          findings, [](const Finding& finding) { return finding.outcome == Outcome::fail; });
-      if (!failed) break;
-    }
-    return findings;
+// `left`: the time for the work after the benchmarks.
+Findings run_benchmark(const nhc::Benchmark& benchmark, const Bench& usual, Deadline& deadline,
+                       Clock::duration left) {
+  const auto& file = benchmark.topology_file;
+  // Without it NCCL would run, and be slower.
+  if (!file.empty() && ::access(file.c_str(), R_OK) != 0) {
+    return {nhc::not_judged(fmt::format("cannot read the topology file {}", file))};
   }
-
- private:
-  [[nodiscard]] Findings run_once(const nhc::Benchmark& benchmark) {
-    Bench bench = bench_;
-    if (benchmark.own_profile) bench.arguments.clear();
-    bench.environment = benchmark.environment;
-    bench.environment.insert(bench_.environment.begin(), bench_.environment.end());
-    const TimeLimit limit(bench_.longest);
-    deadline_.move(limit.deadline() + left_);
-    auto ended = run_bench(bench, benchmark.words, limit);
-    deadline_.move(Clock::now() + left_);
-    if (!ended) return {nhc::not_judged(ended.error().message)};
-    return nhc::findings_of(
-        {.status = ended->status, .out = std::move(ended->out), .err = std::move(ended->err)},
-        benchmark);
+  Bench bench = usual;
+  if (benchmark.own_profile) bench.arguments.clear();
+  bench.environment = benchmark.environment;
+  bench.environment.insert(usual.environment.begin(), usual.environment.end());
+  Findings findings;
+  for (int attempt = 0; attempt < benchmark.attempts; ++attempt) {
+    const TimeLimit limit(bench.longest);
+    deadline.move(limit.deadline() + left);
+    const auto ended = run_bench(bench, benchmark.words, limit);
+    deadline.move(Clock::now() + left);
+    findings = ended ? nhc::findings_of({ended->status, ended->out, ended->err}, benchmark)
+                     : Findings{nhc::not_judged(ended.error().message)};
+    if (std::ranges::count(findings, Outcome::fail, &Finding::outcome) == 0) break;
   }
-
-  const Bench& bench_;
-  Deadline& deadline_;
-  Clock::duration left_;  // for the work after the benchmarks
-};
+  return findings;
+}
 
 constexpr std::string_view kNoTests = "bench.completion";
 
@@ -134,11 +111,12 @@ Result<Ended> run_bench(const Bench& bench, std::vector<std::string> words,
 
 nhc::Measured run_benchmarks(const nhc::Config& config, const Snapshot& snapshot,
                              const Bench& bench, Deadline& deadline) {
-  BenchmarkRunner runner(bench, deadline);
+  const auto left =
+      std::max<Clock::duration>(deadline.when() - Clock::now(), std::chrono::seconds(1));
   nhc::Measured measured;
   for (const auto& [number, benchmark] : nhc::benchmarks_on(config, snapshot)) {
-    measured[number] =
-        benchmark ? runner.run(*benchmark) : Findings{nhc::not_judged(benchmark.error().message)};
+    measured[number] = benchmark ? run_benchmark(*benchmark, bench, deadline, left)
+                                 : Findings{nhc::not_judged(benchmark.error().message)};
   }
   return measured;
 }

@@ -3,10 +3,6 @@
 #pragma once
 
 #include <chrono>
-#include <filesystem>
-#include <map>
-#include <string>
-#include <vector>
 
 #include "checks/app/commands.hpp"
 #include "checks/nhc_conf/judge.hpp"

@@ -1,20 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "checks/nhc_conf/judge.hpp"
 
-#include <fmt/format.h>
-
-#include <algorithm>
 #include <array>
 #include <csignal>
-#include <map>
-#include <optional>
 #include <set>
-#include <utility>
 
-#include "checks/folding.hpp"
 #include "checks/nhc_conf/table.hpp"
 #include "checks/run.hpp"
-#include "lib/base/text.hpp"
 #include "lib/report/summary.hpp"
 
 namespace muster::nhc {

@@ -16,7 +16,6 @@
 #include <string>
 #include <vector>
 
-#include "checks/names.hpp"
 #include "checks/run.hpp"
 #include "lib/base/text.hpp"
 #include "lib/profile/limits/host.hpp"

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // The samples for metrics that findings do not have.
-#include "checks/readings.hpp"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -57,7 +55,7 @@ TEST(HeadroomTest, HasNoSampleWithoutALimitAValueOrAJudgement) {
   EXPECT_THAT(named("headroom_ratio", node, with_memory_limit(0)), IsEmpty());
   EXPECT_THAT(named("headroom_ratio", node, with_memory_limit(10), {"host.swap"}), IsEmpty());
   Snapshot unknown = node;
-  unknown.memory->available_bytes = Fact<std::uint64_t>::unreadable("Permission denied");
+  unknown.memory->available_bytes = make_error("Permission denied");
   EXPECT_THAT(named("headroom_ratio", unknown, with_memory_limit(10)), IsEmpty());
   Snapshot lost = node;
   lost.memory.status = Status::timeout;

@@ -167,7 +167,7 @@ TEST(JudgeTest, NothingJudgedIsNotHealthy) {
 
 TEST(JudgeTest, AContextDecidesWhichUnknownsCount) {
   Snapshot snapshot = node();
-  snapshot.memory->swap_total_bytes = Fact<std::uint64_t>::unreadable("garbled");
+  snapshot.memory->swap_total_bytes = make_error("garbled");
   Profile profile = no_swap();
   profile.contexts["prolog"].count_unknown = {"ib.*"};
   const Selection both{.only = {"host.swap", "muster.probes"}};

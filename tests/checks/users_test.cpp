@@ -67,7 +67,7 @@ void mount_over(Snapshot& node, std::string point) {
                                  .source = "alice@host:",
                                  .hung = true,
                                  .user = fmt::format("{}", kUser),
-                                 .space = Fact<Space>::unreadable("statfs: no answer within 2 s")});
+                                 .space = make_error("statfs: no answer within 2 s")});
 }
 
 struct Act {
@@ -202,12 +202,11 @@ const std::vector<Act>& acts() {
          node.processes->running = 10000U;
          node.nvml.status = Status::timeout;
          node.nvml.reason = "no answer within 5 s";
-         node.mounts->mounts.push_back(
-             {.point = "/data",
-              .type = "nfs4",
-              .source = "filer:/data",
-              .hung = true,
-              .space = Fact<Space>::unreadable("statfs: no answer within 2 s")});
+         node.mounts->mounts.push_back({.point = "/data",
+                                        .type = "nfs4",
+                                        .source = "filer:/data",
+                                        .hung = true,
+                                        .space = make_error("statfs: no answer within 2 s")});
        }},
       {"so much load that hardly a probe answers",
        [](Snapshot& node) {
@@ -287,7 +286,7 @@ TEST(UsersTest, FaultsOfTheNodeFailDespiteThingsThatUsersMake) {
                                  .type = "nfs4",
                                  .source = "filer:/data",
                                  .hung = true,
-                                 .space = Fact<Space>::unreadable("statfs: no answer")});
+                                 .space = make_error("statfs: no answer")});
   std::vector<std::string> failed;
   for (const auto& finding : judge(node, profile_of_node(), {}).findings) {
     if (finding.outcome == Outcome::fail) {

@@ -12,7 +12,7 @@
 #include <utility>
 #include <variant>
 
-#include "checks/readings.hpp"
+#include "checks/run.hpp"
 #include "lib/base/text.hpp"
 #include "lib/report/format.hpp"
 #include "tests/e2e/harness.hpp"

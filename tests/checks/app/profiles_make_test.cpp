@@ -10,7 +10,6 @@
 #include "checks/app/commands.hpp"
 #include "checks/app/inspect.hpp"
 #include "checks/make_profile/make_profile.hpp"
-#include "checks/names.hpp"
 #include "checks/run.hpp"
 #include "lib/profile/limits/gpu.hpp"
 #include "lib/profile/limits/host.hpp"
