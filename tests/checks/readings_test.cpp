@@ -1,23 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // The samples for metrics that findings do not have.
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <string_view>
-#include <vector>
 
 #include "checks/run.hpp"
-#include "lib/base/units.hpp"
 #include "lib/profile/limits/gpu.hpp"
 #include "lib/profile/limits/host.hpp"
 #include "lib/profile/limits/ib.hpp"
+#include "tests/checks/ask.hpp"
 
 namespace muster::readings_test {
 namespace {
-
-using ::testing::ElementsAre;
-using ::testing::IsEmpty;
 
 std::vector<Reading> named(std::string_view metric, const Snapshot& snapshot,
                            const Profile& profile, const std::vector<std::string>& only = {"*"}) {

@@ -2,25 +2,14 @@
 // Judging, and the coverage of a report.
 #include "checks/run.hpp"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
-#include <string>
-#include <vector>
-
-#include "checks/catalogue.hpp"
 #include "lib/profile/limits/gpu.hpp"
 #include "lib/profile/limits/host.hpp"
-#include "tests/support/printers.hpp"
+#include "tests/checks/ask.hpp"
 
 namespace muster::run_test {
 namespace {
 
-using ::testing::Each;
-using ::testing::ElementsAre;
 using ::testing::Field;
-using ::testing::IsEmpty;
-using ::testing::SizeIs;
 
 constexpr double kGib = 1024.0 * 1024 * 1024;
 
@@ -93,6 +82,13 @@ TEST(JudgeTest, AWarningIsHealthyUnlessThePolicyCallsItAFailure) {
   EXPECT_THAT(report.checks, ElementsAre(CheckResult{"host.swap", Outcome::fail}));
 }
 
+Finding of_node(std::string check, Outcome outcome, std::string message) {
+  return {.check = std::move(check),
+          .device = "node",
+          .outcome = outcome,
+          .message = std::move(message)};
+}
+
 TEST(JudgeTest, ASectionThatTimedOutMakesTheCheckUnknown) {
   Snapshot snapshot = node();
   snapshot.memory = {.status = Status::timeout, .reason = "no answer within 5 s"};
@@ -100,34 +96,19 @@ TEST(JudgeTest, ASectionThatTimedOutMakesTheCheckUnknown) {
   EXPECT_EQ(report.verdict, Verdict::unknown);
   EXPECT_THAT(
       report.findings,
-      ElementsAre(Finding{
-          .check = "host.swap",
-          .device = "node",
-          .outcome = Outcome::unknown,
-          .message = "not judged, the memory probe reports timeout: no answer within 5 s"}));
+      ElementsAre(of_node("host.swap", Outcome::unknown,
+                          "not judged, the memory probe reports timeout: no answer within 5 s")));
+  // Without a limit, the section is not needed.
+  EXPECT_THAT(judge(snapshot, Profile{}, kSwap).findings,
+              ElementsAre(of_node("host.swap", Outcome::skip,
+                                  "no amount of swap expected by this profile")));
 }
 
 TEST(JudgeTest, ReportsAllMissingSectionsTogether) {
-  Profile profile;
-  profile.host->memory.total = Bytes{kGib};
-  const Report report = judge(Snapshot{}, profile, {.only = {"host.memory"}});
-  EXPECT_THAT(
-      report.findings,
-      ElementsAre(Finding{.check = "host.memory",
-                          .device = "node",
-                          .outcome = Outcome::unknown,
-                          .message = "not judged, the cpu probe reports absent: not observed; "
-                                     "the memory probe reports absent: not observed"}));
-}
-
-TEST(JudgeTest, SkipsUnlimitedChecksEvenWithoutSections) {
-  Snapshot snapshot = node();
-  snapshot.memory = {.status = Status::timeout, .reason = "no answer within 5 s"};
-  EXPECT_THAT(judge(snapshot, Profile{}, kSwap).findings,
-              ElementsAre(Finding{.check = "host.swap",
-                                  .device = "node",
-                                  .outcome = Outcome::skip,
-                                  .message = "no amount of swap expected by this profile"}));
+  EXPECT_THAT(judge(Snapshot{}, Profile{}, {.only = {"host.memory"}}).findings,
+              ElementsAre(of_node("host.memory", Outcome::unknown,
+                                  "not judged, the cpu probe reports absent: not observed; "
+                                  "the memory probe reports absent: not observed")));
 }
 
 TEST(JudgeTest, SkipsWithoutHcasEvenWithoutOtherSections) {
@@ -135,10 +116,8 @@ TEST(JudgeTest, SkipsWithoutHcasEvenWithoutOtherSections) {
   snapshot.infiniband = {.status = Status::absent, .reason = "no RDMA stack"};
   snapshot.network = {.status = Status::error, .reason = "killed by signal 11"};
   EXPECT_THAT(judge(snapshot, Profile{}, {.only = {"ib.flaps"}}).findings,
-              ElementsAre(Finding{.check = "ib.flaps",
-                                  .device = "node",
-                                  .outcome = Outcome::skip,
-                                  .message = "no InfiniBand HCAs expected by this profile"}));
+              ElementsAre(of_node("ib.flaps", Outcome::skip,
+                                  "no InfiniBand HCAs expected by this profile")));
   snapshot.infiniband = {.status = Status::timeout, .reason = "no answer within 5 s"};
   EXPECT_THAT(judge(snapshot, Profile{}, {.only = {"ib.*"}}).findings,
               Each(Field(&Finding::outcome, Outcome::unknown)));
@@ -198,15 +177,17 @@ TEST(JudgeTest, HostileTextInAFindingIsInert) {
   EXPECT_EQ(report.findings.front().message, "the cpu probe failed: \\x1b[2J\\x0ahealthy");
 }
 
+std::vector<std::string> ids_of(const Profile& profile, const Selection& selection) {
+  std::vector<std::string> ids;
+  for (const auto* check : select_checks(profile, selection)) ids.emplace_back(check->id);
+  return ids;
+}
+
 TEST(SelectTest, RunsOneMoreThatTheContextSkips) {
   Profile profile;
   profile.contexts["periodic"] = {.run = {"host.s*"}, .skip = {"host.swap"}};
   const auto selected = [&](const char* also) {
-    std::vector<std::string> ids;
-    for (const auto* check : select_checks(profile, {.context = "periodic", .also = also})) {
-      ids.emplace_back(check->id);
-    }
-    return ids;
+    return ids_of(profile, {.context = "periodic", .also = also});
   };
   const auto without = selected("");
   for (const auto* also : {"host.swap", "ib.rate"}) {
@@ -223,13 +204,10 @@ TEST(SelectTest, RunsChecksOfTheContextThatTheProfileEnables) {
   Profile profile;
   profile.contexts["prolog"] = {.run = {"host.*"}, .skip = {"host.h*"}};
   profile.policies["host.swap"].enabled = false;
-  std::vector<std::string_view> ids;
-  for (const auto* check : select_checks(profile, {.context = "prolog", .skip = {"host.*s"}})) {
-    ids.push_back(check->id);
-  }
-  EXPECT_THAT(ids, ::testing::Contains("host.cpu"));
+  const auto ids = ids_of(profile, {.context = "prolog", .skip = {"host.*s"}});
+  EXPECT_THAT(ids, Contains("host.cpu"));
   for (const auto* left_out : {"host.hugepages", "host.swap", "host.mounts", "ib.rate"}) {
-    EXPECT_THAT(ids, ::testing::Not(::testing::Contains(left_out)));
+    EXPECT_THAT(ids, ::testing::Not(Contains(left_out)));
   }
 }
 
@@ -241,15 +219,15 @@ TEST(SelectTest, OnlySelectsSkippedButNotDisabledChecks) {
   EXPECT_THAT(select_checks(profile, {.context = "prolog", .only = {"host.swap"}}), IsEmpty());
 }
 
-TEST(SelectTest, ObservesOnlyNeededSections) {
-  const auto needed = probes_needed(select_checks(Profile{}, kSwap));
-  EXPECT_TRUE(needed.contains(Probe::memory));
-  EXPECT_FALSE(needed.contains(Probe::topology));
-}
-
-TEST(SelectTest, ObservesOptionalSectionsAsWell) {
-  const Selection selection{.only = {"host.stuck_tasks"}};
-  EXPECT_TRUE(probes_needed(select_checks(Profile{}, selection)).contains(Probe::kernel_log));
+TEST(SelectTest, ObservesTheNeededAndOptionalSections) {
+  const auto needed = [](std::string only) {
+    return probes_needed(select_checks(Profile{}, {.only = {std::move(only)}}));
+  };
+  EXPECT_EQ(needed("host.swap"), ProbeSet(Probe::memory));
+  EXPECT_TRUE(needed("host.stuck_tasks").contains(Probe::kernel_log));
+  // muster.probes alone needs all sections.
+  EXPECT_EQ(needed("muster.probes"), ProbeSet::all());
+  EXPECT_EQ(probes_needed({}), ProbeSet());
 }
 
 // A node whose kernel log and memory counters show the same memory error.
@@ -320,12 +298,6 @@ TEST(JudgeTest, PassesTheContextToChecksThatDependOnIt) {
             Outcome::skip);
 }
 
-TEST(ProbesTest, AllAreRunIfOnlyTheirAnswersAreAskedFor) {
-  const Selection selection{.only = {"muster.probes"}};
-  EXPECT_EQ(probes_needed(select_checks(Profile{}, selection)), ProbeSet::all());
-  EXPECT_EQ(probes_needed({}), ProbeSet());
-}
-
 // Everything was observed: there is one NVIDIA GPU with its driver, and one HCA.
 Snapshot whole_node() {
   Snapshot snapshot;
@@ -363,12 +335,9 @@ std::vector<std::string> gaps(const Snapshot& snapshot, const Profile& profile,
   return names;
 }
 
-TEST(CoverageTest, AWholeNodeLacksNothing) {
-  EXPECT_THAT(gaps(whole_node(), profile_that_asks_for({"host", "pci", "gpu", "ib"})), IsEmpty());
-}
-
 TEST(CoverageTest, SectionsInMustObserveAreRequired) {
   auto snapshot = whole_node();
+  EXPECT_THAT(gaps(snapshot, profile_that_asks_for({"host", "pci", "gpu", "ib"})), IsEmpty());
   snapshot.pci->devices.clear();
   take_away(snapshot.nvml);
   take_away(snapshot.infiniband);
@@ -402,20 +371,14 @@ TEST(CoverageTest, HardwareThatIsAnotherDriversIsNamedAndNotRequired) {
   EXPECT_THAT(gaps(snapshot, Profile{}), IsEmpty());
 }
 
-TEST(CoverageTest, ChecksThatWereLeftOutLackNothing) {
+TEST(CoverageTest, SectionsThatNoCheckNeedsOrThatDoNotCountAreOptional) {
   auto snapshot = whole_node();
   take_away(snapshot.nvml);
   const auto profile = profile_that_asks_for({"host", "gpu"});
   EXPECT_THAT(gaps(snapshot, profile, {.only = {"host.*"}}), IsEmpty());
   EXPECT_THAT(gaps(snapshot, profile, {.only = {"pci.*", "gpu.xid"}}), IsEmpty());
   EXPECT_THAT(gaps(snapshot, profile, {.only = {"gpu.mig"}}), ElementsAre("GPUs!"));
-}
-
-TEST(CoverageTest, SectionsThatDoNotCountInTheContextAreOptional) {
-  auto snapshot = whole_node();
-  take_away(snapshot.nvml);
-  EXPECT_THAT(gaps(snapshot, profile_that_asks_for({"gpu"}), {.only = {"*"}},
-                   {.count_unknown = {"host.*", "ib.*"}}),
+  EXPECT_THAT(gaps(snapshot, profile, {.only = {"*"}}, {.count_unknown = {"host.*", "ib.*"}}),
               ElementsAre("GPUs"));
 }
 
@@ -433,11 +396,7 @@ TEST(CoverageTest, AnNvmlThatCannotBeUsedObservesNoGpu) {
   EXPECT_THAT(gaps(snapshot, Profile{}), ElementsAre("GPUs!"));
   snapshot.pci->devices.clear();
   EXPECT_THAT(gaps(snapshot, Profile{}), IsEmpty());
-}
-
-TEST(CoverageTest, AnNvmlThatWasNamedIsRequired) {
-  auto snapshot = whole_node();
-  snapshot.pci->devices.clear();
+  // A library that was given by path is required.
   snapshot.nvml->trouble = "/etc/hostname: file too short";
   snapshot.nvml->trouble_code = 12;
   EXPECT_THAT(gaps(snapshot, Profile{}), ElementsAre("GPUs!"));

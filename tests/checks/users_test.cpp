@@ -1,21 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // No user of a node can make it fail: a healthy node, each thing that an unprivileged user can
 // make, in each context, judged by every check of the catalogue.
-#include <fmt/format.h>
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <fstream>
 #include <sstream>
-#include <string>
-#include <string_view>
-#include <vector>
 
 #include "checks/run.hpp"
 #include "lib/profile/limits/host.hpp"
 #include "lib/profile/load.hpp"
 #include "lib/report/summary.hpp"
-#include "tests/support/printers.hpp"
+#include "tests/checks/ask.hpp"
 
 namespace muster::users_test {
 namespace {

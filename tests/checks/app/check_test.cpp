@@ -26,11 +26,6 @@ using ::testing::Field;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-std::string content_of(const std::filesystem::path& path) {
-  std::ifstream file(path);
-  return {std::istreambuf_iterator<char>(file), {}};
-}
-
 class CheckTest : public ::testing::Test {
  protected:
   CheckTest() {
@@ -48,73 +43,66 @@ class CheckTest : public ::testing::Test {
     return (dir_.path() / name).string();
   }
 
-  int check(const CheckCommand& command) {
-    Deadline deadline(Clock::now() + std::chrono::seconds(30));
-    return run_check(command, caller_.caller(), deadline);
+  int check(const CheckCommand& command) { return run_check(command, caller_.caller(), deadline_); }
+
+  // The report that `muster check` prints.
+  Report report_of(const CheckCommand& command) {
+    status_ = check(command);
+    const auto report = parse_report(caller_.out());
+    EXPECT_TRUE(report) << report.error().message;
+    return report.value_or(Report{});
   }
 
   TempDir dir_;
   TestCaller caller_;
+  Deadline deadline_{Clock::now() + std::chrono::seconds(30)};
+  int status_ = 0;
 };
 
 TEST_F(CheckTest, ReportsOnTheNodeBelowTheRoot) {
   auto asked = command();
   asked.context = "prolog";
-  const int status = check(asked);
-  const auto report = parse_report(caller_.out());
-  ASSERT_TRUE(report) << report.error().message;
-  EXPECT_EQ(report->node, "node-7");
-  EXPECT_EQ(report->context, "prolog");
-  EXPECT_EQ(report->profile, "generic");
-  EXPECT_THAT(report->profile_evidence, ElementsAre("named by --profile"));
-  EXPECT_GT(report->duration_ms, 0);
-  EXPECT_EQ(status, exit_status(report->verdict));
+  asked.skip = {"muster.state"};
+  const auto report = report_of(asked);
+  EXPECT_EQ(report.node, "node-7");
+  EXPECT_EQ(report.context, "prolog");
+  EXPECT_EQ(report.profile, "generic");
+  EXPECT_THAT(report.profile_evidence, ElementsAre("named by --profile"));
+  EXPECT_GT(report.duration_ms, 0);
+  EXPECT_THAT(report.checks, ElementsAre(Field(&CheckResult::id, "muster.probes")));
+  EXPECT_EQ(status_, exit_status(report.verdict));
   EXPECT_EQ(caller_.notes(), "");
 }
 
 TEST_F(CheckTest, ChoosesTheProfileByTheHardware) {
   auto asked = command();
   asked.profile.clear();
-  (void)check(asked);
-  const auto report = parse_report(caller_.out());
-  ASSERT_TRUE(report) << report.error().message;
-  EXPECT_EQ(report->profile, "generic");
-  EXPECT_FALSE(report->profile_evidence.empty());
-}
-
-TEST_F(CheckTest, RunsOnlyTheSelectedChecks) {
-  auto asked = command();
-  asked.skip = {"muster.state"};
-  (void)check(asked);
-  const auto report = parse_report(caller_.out());
-  ASSERT_TRUE(report) << report.error().message;
-  ASSERT_EQ(report->checks.size(), 1U);
-  EXPECT_EQ(report->checks[0].id, "muster.probes");
+  const auto report = report_of(asked);
+  EXPECT_EQ(report.profile, "generic");
+  EXPECT_FALSE(report.profile_evidence.empty());
 }
 
 TEST_F(CheckTest, ASavedSnapshotHasTheSameReport) {
   auto asked = command();
   asked.save_snapshot = path("node.json");
-  const int status = check(asked);
+  const auto first = report_of(asked);
   TestCaller later;
   auto again = command();
   again.snapshots = {path("node.json")};
-  EXPECT_EQ(run_replay(again, later.caller()), status);
-  const auto first = parse_report(caller_.out());
+  EXPECT_EQ(run_replay(again, later.caller()), status_);
   const auto second = parse_report(later.out());
-  ASSERT_TRUE(first && second);
-  EXPECT_EQ(first->findings, second->findings);
-  EXPECT_EQ(first->checks, second->checks);
+  ASSERT_TRUE(second);
+  EXPECT_EQ(first.findings, second->findings);
+  EXPECT_EQ(first.checks, second->checks);
 }
 
 TEST_F(CheckTest, SnapshotsAreReadableByTheirOwnerOnly) {
   auto asked = command();
   asked.save_snapshot = path("kept.json");
   (void)check(asked);
-  Deadline deadline(Clock::now() + std::chrono::seconds(30));
   EXPECT_EQ(
       run_snapshot({.profile = "generic", .output = path("written.json"), .root = path("root")},
-                   caller_.caller(), deadline),
+                   caller_.caller(), deadline_),
       0);
   for (const auto* name : {"kept.json", "written.json"}) {
     EXPECT_EQ(std::filesystem::status(path(name)).permissions(), std::filesystem::perms{0600})
@@ -151,32 +139,23 @@ TEST_F(CheckTest, WritesNothingBelowAForeignRoot) {
 }
 
 TEST_F(CheckTest, AStateThatCannotBeWrittenIsAWarning) {
-  (void)check(command());
-  const auto without_state = parse_report(caller_.out());
-  TestCaller other;
+  const auto without_state = report_of(command());
   auto asked = command();
   dir_.write("file", "in the way");
   asked.state = path("file/below");
-  Deadline deadline(Clock::now() + std::chrono::seconds(30));
-  const int status = run_check(asked, other.caller(), deadline);
-  EXPECT_THAT(other.notes(), HasSubstr("muster: warning: cannot save the state of this run: "));
-  ASSERT_TRUE(without_state);
-  EXPECT_EQ(status, exit_status(without_state->verdict));
+  EXPECT_EQ(check(asked), exit_status(without_state.verdict));
+  EXPECT_THAT(caller_.notes(), HasSubstr("muster: warning: cannot save the state of this run: "));
 }
 
-TEST_F(CheckTest, WritesTheReportToAFile) {
+TEST_F(CheckTest, WritesTheReportToAFileOrForADashToStandardOutput) {
   auto asked = command();
   asked.output = path("report.json");
   (void)check(asked);
   EXPECT_EQ(caller_.out(), "");
-  EXPECT_TRUE(parse_report(content_of(dir_.path() / "report.json")));
-}
-
-TEST_F(CheckTest, ADashIsStandardOutput) {
-  auto asked = command();
+  std::ifstream file(path("report.json"));
+  EXPECT_TRUE(parse_report(std::string(std::istreambuf_iterator<char>(file), {})));
   asked.output = "-";
-  (void)check(asked);
-  EXPECT_TRUE(parse_report(caller_.out()));
+  (void)report_of(asked);
 }
 
 TEST_F(CheckTest, AReportThatCannotBeWrittenIsUndecided) {
@@ -210,12 +189,7 @@ TEST_F(CheckTest, ReportsBadConfigurationWithoutObserving) {
   EXPECT_EQ(check(asked), kExitConfiguration);
   EXPECT_THAT(caller_.out(), IsEmpty());
   EXPECT_THAT(caller_.notes(), HasSubstr("host.memory.total"));
-}
-
-TEST_F(CheckTest, ReportsBadConfigurationOfARecognisedProfile) {
-  auto asked = command();
-  asked.profile.clear();
-  asked.settings = {"host.memory.total=5"};
+  asked.profile.clear();  // recognised
   EXPECT_EQ(check(asked), kExitConfiguration);
 }
 
@@ -242,8 +216,7 @@ TEST_F(CheckTest, TheDefaultDeadlineIsTheContexts) {
 }
 
 TEST_F(CheckTest, SnapshotPrintsWhatWasObserved) {
-  Deadline deadline(Clock::now() + std::chrono::seconds(30));
-  EXPECT_EQ(run_snapshot({.profile = "generic", .root = path("root")}, caller_.caller(), deadline),
+  EXPECT_EQ(run_snapshot({.profile = "generic", .root = path("root")}, caller_.caller(), deadline_),
             0);
   const auto snapshot = parse_snapshot(caller_.out());
   ASSERT_TRUE(snapshot) << snapshot.error().message;
@@ -267,17 +240,13 @@ class ExamineTest : public ::testing::Test {
   TempDir dir_;
 };
 
-TEST_F(ExamineTest, IgnoresTheCallersNcclVariablesForAForeignNode) {
-  const auto observed = examine_root("generic");
+TEST_F(ExamineTest, ReadsTheNcclSettingsOfAForeignNodeInsteadOfTheCallers) {
+  auto observed = examine_root("generic");
   ASSERT_TRUE(observed) << observed.error().message;
   ASSERT_TRUE(observed->snapshot.environment->nccl);
   EXPECT_THAT(*observed->snapshot.environment->nccl, IsEmpty());
-}
-
-TEST_F(ExamineTest, ReadsTheSettingsOfTheForeignNode) {
   dir_.write("root/etc/nccl.conf", "NCCL_DEBUG=INFO\n");
-  const auto observed = examine_root("generic");
-  ASSERT_TRUE(observed) << observed.error().message;
+  observed = examine_root("generic");
   ASSERT_TRUE(observed->snapshot.environment->nccl);
   EXPECT_THAT(*observed->snapshot.environment->nccl,
               ElementsAre(Field(&NcclSetting::value, "INFO")));
@@ -354,21 +323,15 @@ class NhcConfTest : public ::testing::Test {
   std::string notes_;
 };
 
-TEST_F(NhcConfTest, RunsOnlyTheLinesForThisNode) {
+TEST_F(NhcConfTest, TheLinesForThisNodeDecide) {
   EXPECT_EQ(check("* || check_hw_eth eth0\nnode-8 || check_hw_eth eth9\n"), 0);
   EXPECT_THAT(outcomes(), ElementsAre("pass nhc.check_hw_eth"));
   EXPECT_EQ(report_.node, "node-7");
   EXPECT_EQ(report_.profile, "generic");
-}
-
-TEST_F(NhcConfTest, AFailedLineIsUnhealthy) {
   EXPECT_EQ(check("node-[0-9] || check_hw_eth eth9\n"), 1);
   ASSERT_EQ(report_.findings.size(), 1U);
   EXPECT_EQ(report_.findings.front().message,
             fmt::format("no interface eth9 ({}:1)", path("nhc.conf")));
-}
-
-TEST_F(NhcConfTest, ALineThatIsNotTranslatedIsUndecided) {
   EXPECT_EQ(check("* || check_hw_eth eth0\n* || check_this\n"), 2);
   EXPECT_THAT(outcomes(), ElementsAre("pass nhc.check_hw_eth", "unknown nhc.check_this"));
 }
@@ -383,15 +346,10 @@ TEST_F(NhcConfTest, ASavedSnapshotHasTheSameReport) {
 
 TEST_F(NhcConfTest, AFileThatCannotBeReadIsBadConfiguration) {
   for (const auto& snapshots : {std::vector<std::string>{}, {path("node.json")}}) {
-    TestCaller caller;
-    Deadline deadline(Clock::now() + std::chrono::seconds(30));
-    const CheckCommand asked{
-        .nhc_conf = path("gone.conf"), .snapshots = snapshots, .root = path("root")};
-    const int status = snapshots.empty() ? run_check(asked, caller.caller(), deadline)
-                                         : run_replay(asked, caller.caller());
-    EXPECT_EQ(status, kExitConfiguration);
-    EXPECT_THAT(caller.notes(), HasSubstr("gone.conf: No such file or directory"));
-    EXPECT_EQ(caller.out(), "");
+    EXPECT_EQ(check("", {.nhc_conf = path("gone.conf"), .snapshots = snapshots}),
+              kExitConfiguration);
+    EXPECT_THAT(notes_, HasSubstr("gone.conf: No such file or directory"));
+    EXPECT_TRUE(report_.checks.empty());
   }
 }
 

@@ -88,45 +88,31 @@ TEST(CompletionTest, OffersEveryOptionOfEachCommand) {
   }
 }
 
-TEST(CompletionTest, OffersTheCommands) {
+TEST(CompletionTest, OffersWhatMayFollow) {
   std::set<std::string> commands;
   for (const auto& command : command_texts()) commands.emplace(command.name);
-  EXPECT_EQ(offered("muster \"\""), commands);
-}
-
-TEST(CompletionTest, OffersTheOptionsWithoutACommand) {
-  EXPECT_EQ(offered("muster --"), (std::set<std::string>{"--help", "--version"}));
-}
-
-TEST(CompletionTest, OffersTheNamesOfChecksAfterTheLastComma) {
-  EXPECT_EQ(offered("muster check --only ib."), (std::set<std::string>{"ib.rate", "ib.state"}));
-  EXPECT_EQ(offered("muster check --skip pci.acs,ib.s"),
-            (std::set<std::string>{"pci.acs,ib.state"}));
-}
-
-TEST(CompletionTest, TreatsAnEqualsSignAsABlank) {
-  EXPECT_EQ(offered("muster check --format = j"), (std::set<std::string>{"json", "junit"}));
-  EXPECT_EQ(offered("muster list --format ="), (std::set<std::string>{"json", "markdown", "text"}));
-  EXPECT_EQ(offered("muster check --only = ib.rate,pci."),
-            (std::set<std::string>{"ib.rate,pci.acs"}));
-}
-
-TEST(CompletionTest, OffersNothingWithinASetting) {
-  EXPECT_EQ(offered("muster check --set a.b ="), std::set<std::string>{""});
-  EXPECT_EQ(offered("muster check --set a.b = 1"), std::set<std::string>{""});
-}
-
-TEST(CompletionTest, OffersTheChecksToExplainAnywhere) {
   const std::set<std::string> checks{"ib.rate", "ib.state", "pci.acs"};
-  EXPECT_EQ(offered("muster explain \"\""), checks);
-  EXPECT_EQ(offered("muster explain --profile x \"\""), checks);
-}
-
-TEST(CompletionTest, OffersTheWordsOfAChoice) {
-  EXPECT_EQ(offered("muster check --context p"), (std::set<std::string>{"periodic", "prolog"}));
-  EXPECT_EQ(offered("muster check --format j"), (std::set<std::string>{"json", "junit"}));
-  EXPECT_EQ(offered("muster list --format \"\""),
-            (std::set<std::string>{"json", "markdown", "text"}));
+  const std::set<std::string> nothing{""};
+  const std::vector<std::pair<std::string_view, std::set<std::string>>> cases{
+      {R"(muster "")", commands},
+      {"muster --", {"--help", "--version"}},
+      // Names of checks, after the last comma.
+      {"muster check --only ib.", {"ib.rate", "ib.state"}},
+      {"muster check --skip pci.acs,ib.s", {"pci.acs,ib.state"}},
+      {R"(muster explain "")", checks},
+      {R"(muster explain --profile x "")", checks},
+      // The words of a choice.
+      {"muster check --context p", {"periodic", "prolog"}},
+      {"muster check --format j", {"json", "junit"}},
+      {R"(muster list --format "")", {"json", "markdown", "text"}},
+      // An equals sign counts as a blank.
+      {"muster check --format = j", {"json", "junit"}},
+      {"muster list --format =", {"json", "markdown", "text"}},
+      {"muster check --only = ib.rate,pci.", {"ib.rate,pci.acs"}},
+      {"muster check --set a.b =", nothing},
+      {"muster check --set a.b = 1", nothing},
+  };
+  for (const auto& [words, expected] : cases) EXPECT_EQ(offered(words), expected) << words;
 }
 
 }  // namespace

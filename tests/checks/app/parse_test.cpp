@@ -50,15 +50,14 @@ TEST(ParseTest, CheckTakesEveryOption) {
   EXPECT_EQ(check.deadline, Seconds{2.5});
   EXPECT_TRUE(check.verbose);
   EXPECT_TRUE(parsed<CheckCommand>("check -v --verbose").verbose);
+  EXPECT_FALSE(parsed<CheckCommand>("check --nhc-conf a").active);
+  EXPECT_TRUE(parsed<CheckCommand>("check --nhc-conf a --active").active);
 }
 
-TEST(ParseTest, SnapshotOfCheckTakesAllValuesUpToTheNextOption) {
+TEST(ParseTest, OptionsOfCheckTakeAllValuesOrTheLast) {
   EXPECT_THAT(
       parsed<CheckCommand>("check --snapshot a.json dir - --format json --snapshot b").snapshots,
       ElementsAre("a.json", "dir", "-", "b"));
-}
-
-TEST(ParseTest, TheLastOfARepeatedSingleOptionCounts) {
   EXPECT_EQ(parsed<CheckCommand>("check --format npd --format nhc").format, Format::nhc);
 }
 
@@ -67,11 +66,6 @@ TEST(ParseTest, HostIsTheHostOfThisContainer) {
   EXPECT_TRUE(wants_host(parse_line("check --host").value()));
   EXPECT_TRUE(wants_host(parse_line("snapshot --host").value()));
   EXPECT_FALSE(wants_host(parse_line("list").value()));
-}
-
-TEST(ParseTest, ActiveRunsTheBenchmarksOfANhcConfiguration) {
-  EXPECT_FALSE(parsed<CheckCommand>("check --nhc-conf a").active);
-  EXPECT_TRUE(parsed<CheckCommand>("check --nhc-conf a --active").active);
 }
 
 TEST(ParseTest, OtherCommandsTakeTheirOwnOptions) {

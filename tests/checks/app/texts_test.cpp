@@ -22,6 +22,7 @@ namespace {
 
 using ::testing::AllOf;
 using ::testing::Contains;
+using ::testing::ContainsRegex;
 using ::testing::ElementsAre;
 using ::testing::Field;
 using ::testing::HasSubstr;
@@ -37,8 +38,27 @@ class TextsTest : public ::testing::Test {
     return run_explain(command, caller_.caller(), deadline);
   }
 
+  // The explanation of a check under a profile.
+  std::string explained(std::string check, std::vector<std::string> settings = {}) {
+    const auto before = caller_.out().size();
+    EXPECT_EQ(
+        explain({.check = std::move(check), .profile = "generic", .settings = std::move(settings)}),
+        0);
+    return caller_.out().substr(before);
+  }
+
+  // What `muster profiles` prints.
+  std::string printed(const ProfilesCommand& command) {
+    EXPECT_EQ(run_profiles(command, caller_.caller()), 0);
+    return caller_.out();
+  }
+
   TestCaller caller_;
 };
+
+void expect_eighty_columns(std::string_view text) {
+  for (const auto line : split_lines(text)) EXPECT_LE(line.size(), 80U) << line;
+}
 
 TEST_F(TextsTest, ListNamesEveryCheckWithinEightyColumns) {
   EXPECT_EQ(run_list({}, caller_.caller()), 0);
@@ -69,62 +89,47 @@ TEST_F(TextsTest, ExplainKnowsTheChecksOfMusterBench) {
     EXPECT_THAT(caller_.out(), HasSubstr(std::string(check.id) + ": "));
   }
   EXPECT_THAT(caller_.out(), HasSubstr("Judged by muster-bench."));
-  for (const auto line : split_lines(caller_.out())) EXPECT_LE(line.size(), 80U) << line;
+  expect_eighty_columns(caller_.out());
 }
 
 TEST_F(TextsTest, ExplainGivesEachLimitWithItsPlaceAndSource) {
-  EXPECT_EQ(
-      explain(
-          {.check = "host.memory", .profile = "generic", .settings = {"host.memory.total=5 GiB"}}),
-      0);
-  EXPECT_THAT(caller_.out(), StartsWith("host.memory: "));
-  EXPECT_THAT(caller_.out(), HasSubstr("Under profile generic: named by --profile\n"));
-  EXPECT_THAT(caller_.out(), ::testing::ContainsRegex("  total +5 GiB +--set"));
-  EXPECT_THAT(caller_.out(),
-              ::testing::ContainsRegex(
-                  "  tolerance +3% +profiles/defaults.yaml:[0-9]+\n    source: [^\n]+, as of "));
+  EXPECT_THAT(
+      explained("host.memory", {"host.memory.total=5 GiB"}),
+      AllOf(StartsWith("host.memory: "), HasSubstr("Under profile generic: named by --profile\n"),
+            ContainsRegex("  total +5 GiB +--set"),
+            ContainsRegex(
+                "  tolerance +3% +profiles/defaults.yaml:[0-9]+\n    source: [^\n]+, as of ")));
 }
 
 TEST_F(TextsTest, ExplainNamesTheLimitsThatAreNotJudged) {
-  EXPECT_EQ(explain({.check = "host.memory", .profile = "generic"}), 0);
-  EXPECT_THAT(caller_.out(), ::testing::ContainsRegex("  total +not set: not judged"));
-  EXPECT_EQ(explain({.check = "gpu.power", .profile = "generic"}), 0);
-  EXPECT_THAT(caller_.out(),
-              ::testing::ContainsRegex("  limit +not set \\(enforced power limit; unset for"));
+  EXPECT_THAT(explained("host.memory"), ContainsRegex("  total +not set: not judged"));
+  EXPECT_THAT(explained("gpu.power"),
+              ContainsRegex("  limit +not set \\(enforced power limit; unset for"));
 }
 
-TEST_F(TextsTest, ExplainShortensLongTables) {
-  EXPECT_EQ(explain({.check = "host.kernel_log", .profile = "generic"}), 0);
-  EXPECT_THAT(caller_.out(), ::testing::ContainsRegex("more: muster profiles show generic\n"));
-}
-
-TEST_F(TextsTest, ExplainSortsNaturallyAndPrintsASharedSourceOnce) {
-  EXPECT_EQ(explain({.check = "host.kernel_log", .profile = "generic"}), 0);
-  EXPECT_THAT(caller_.out(), ::testing::ContainsRegex("\n  patterns 1 [^.]+pattern [^\n]+"));
-  const auto limits = caller_.out().substr(caller_.out().find("\nLimits\n"));
-  std::size_t sources = 0;
-  for (const auto line : split_lines(limits)) {
-    EXPECT_LE(line.size(), 80U) << line;
-    if (line.find("source: ") != std::string_view::npos) ++sources;
-  }
-  EXPECT_EQ(sources, 1U) << limits;
+TEST_F(TextsTest, ExplainShortensAndSortsLongTablesAndPrintsASharedSourceOnce) {
+  const auto text = explained("host.kernel_log");
+  EXPECT_THAT(text, AllOf(HasSubstr("more: muster profiles show generic\n"),
+                          ContainsRegex("\n  patterns 1 [^.]+pattern [^\n]+")));
+  const auto limits = text.substr(text.find("\nLimits\n"));
+  expect_eighty_columns(limits);
+  const auto source = limits.find("source: ");
+  EXPECT_NE(source, std::string::npos);
+  EXPECT_EQ(limits.find("source: ", source + 1), std::string::npos) << limits;
 }
 
 TEST_F(TextsTest, ExplainAlignsColumnsAndQuotesValues) {
-  EXPECT_EQ(explain({.check = "env.nccl", .profile = "generic"}), 0);
-  EXPECT_THAT(caller_.out(),
+  EXPECT_THAT(explained("env.nccl"),
               AllOf(HasSubstr("\n  harmful.NCCL_ALGO         \"?*\"   profiles/defaults.yaml:"),
                     HasSubstr("\n  harmful.NCCL_P2P_DISABLE  1      profiles/defaults.yaml:"),
                     HasSubstr("\n  harmful.NCCL_TOPO_FILE    \"\"     profiles/defaults.yaml:")));
 }
 
 TEST_F(TextsTest, ExplainNamesTheContextsOfACheck) {
-  EXPECT_EQ(
-      explain({.check = "pci.acs", .profile = "generic", .settings = {"pci.acs.fail_as=warn"}}), 0);
-  EXPECT_THAT(caller_.out(),
-              HasSubstr("  Runs in: boot, manual, periodic. Left out in: epilog, prolog.\n"));
-  EXPECT_THAT(caller_.out(), HasSubstr("  A failure counts as warn, a warning as warn.\n"));
-  EXPECT_THAT(caller_.out(), HasSubstr("It has no limits of its own."));
+  EXPECT_THAT(explained("pci.acs", {"pci.acs.fail_as=warn"}),
+              AllOf(HasSubstr("  Runs in: boot, manual, periodic. Left out in: epilog, prolog.\n"),
+                    HasSubstr("  A failure counts as warn, a warning as warn.\n"),
+                    HasSubstr("It has no limits of its own.")));
 }
 
 TEST_F(TextsTest, ExplainSuggestsTheNearestCheck) {
@@ -151,40 +156,28 @@ TEST_F(TextsTest, ProfilesAreListedWithTheirSummaries) {
   EXPECT_THAT(caller_.notes(), AllOf(HasSubstr("broken.yaml"), HasSubstr("hots")));
 }
 
-TEST_F(TextsTest, ProfilesAreListedWithinEightyColumns) {
-  EXPECT_EQ(run_profiles({}, caller_.caller()), 0);
-  for (const auto line : split_lines(caller_.out())) EXPECT_LE(line.size(), 80U) << line;
-}
+TEST_F(TextsTest, ProfilesAreListedWithinEightyColumns) { expect_eighty_columns(printed({})); }
 
 TEST_F(TextsTest, ShowPrintsTheOriginOfEachValue) {
-  EXPECT_EQ(run_profiles({.show = "nd96isr_h100_v5", .settings = {"gpu.present.count=7"}},
-                         caller_.caller()),
-            0);
-  EXPECT_THAT(caller_.out(),
-              AllOf(StartsWith("# nd96isr_h100_v5: "), HasSubstr("\ngpu.present.count: 7  # --set"),
-                    ::testing::ContainsRegex(
-                        "\nhost.memory.tolerance: [0-9.]+%  # profiles/[a-z0-9_]+.yaml:[0-9]+\n")));
-  for (const auto line : split_lines(caller_.out())) {
+  const auto text = printed({.show = "nd96isr_h100_v5", .settings = {"gpu.present.count=7"}});
+  EXPECT_THAT(
+      text,
+      AllOf(
+          StartsWith("# nd96isr_h100_v5: "), HasSubstr("\ngpu.present.count: 7  # --set"),
+          HasSubstr("\nbench.hca_write.fail_below: 380 Gb/s"), Not(HasSubstr("not judged yet")),
+          ContainsRegex("\nhost.memory.tolerance: [0-9.]+%  # profiles/[a-z0-9_]+.yaml:[0-9]+\n")));
+  for (const auto line : split_lines(text)) {
     // A list without blanks cannot be broken.
     EXPECT_TRUE(line.size() <= 80 || line.find('[') != std::string_view::npos) << line;
   }
 }
 
-TEST_F(TextsTest, ShowMarksNoLimitAsNotJudged) {
-  EXPECT_EQ(run_profiles({.show = "nd96isr_h100_v5"}, caller_.caller()), 0);
-  EXPECT_THAT(caller_.out(), HasSubstr("\nbench.hca_write.fail_below: 380 Gb/s"));
-  EXPECT_THAT(caller_.out(), ::testing::Not(HasSubstr("not judged yet")));
-}
-
 TEST_F(TextsTest, ShowChangedOmitsTheDefaults) {
-  EXPECT_EQ(
-      run_profiles(
-          {.show = "nd96isr_h100_v5", .changed = true, .settings = {"host.disk.fail_above=97%"}},
-          caller_.caller()),
-      0);
-  EXPECT_THAT(caller_.out(),
-              AllOf(HasSubstr("\ngpu.present.count: 8"), HasSubstr("\nhost.disk.fail_above: 97%"),
-                    ::testing::Not(HasSubstr("defaults.yaml"))));
+  EXPECT_THAT(
+      printed(
+          {.show = "nd96isr_h100_v5", .changed = true, .settings = {"host.disk.fail_above=97%"}}),
+      AllOf(HasSubstr("\ngpu.present.count: 8"), HasSubstr("\nhost.disk.fail_above: 97%"),
+            Not(HasSubstr("defaults.yaml"))));
 }
 
 TEST_F(TextsTest, TheShippedProfilesAreExportedAsTheyAre) {
@@ -226,16 +219,10 @@ TEST_F(TextsTest, AProfileThatDoesNotExistIsBadConfiguration) {
   EXPECT_THAT(caller_.notes(), HasSubstr("nd96isr_h100_v5"));
 }
 
-TEST(LimitKeysTest, AreThoseOfTheChecksBlock) {
+TEST(LimitKeysTest, AreThoseOfTheChecksBlockAndOfBlocksWithinIt) {
   EXPECT_THAT(limit_keys("host.memory"),
               ElementsAre(Field(&LimitKey::name, "total"), Field(&LimitKey::name, "tolerance")));
-}
-
-TEST(LimitKeysTest, ReachIntoBlocksWithinTheBlock) {
   EXPECT_THAT(limit_keys("pci.link"), Contains(Field(&LimitKey::name, "gpu.speed")));
-}
-
-TEST(LimitKeysTest, AreEmptyForACheckWithoutLimits) {
   EXPECT_THAT(limit_keys("ib.state"), IsEmpty());
   EXPECT_THAT(limit_keys("nothing"), IsEmpty());
 }
@@ -285,11 +272,6 @@ TEST_F(ValidateTest, AMissingSiteFileIsValid) {
   EXPECT_EQ(caller_.notes(), "");
 }
 
-TEST_F(ValidateTest, ReadsTheBlockRepair) {
-  EXPECT_THAT(troubles_of("repair:\n  automatic: [claim]\n"),
-              HasSubstr("etc/muster/muster.yaml:2: 'repair.automatic' has \"claim\""));
-}
-
 TEST_F(ValidateTest, NamesValidFiles) {
   dir_.write("etc/muster/muster.yaml",
              "profile: trainer\nslurm: {most_drained: 5%, unknown: {\"gpu.*\": drain}}\n");
@@ -320,14 +302,14 @@ TEST_F(ValidateTest, ReportsEveryMistakeWithItsLine) {
   EXPECT_THAT(caller_.out(), Not(HasSubstr("muster.yaml\n")));
 }
 
-TEST_F(ValidateTest, ReportsContradictoryKeys) {
+TEST_F(ValidateTest, ReportsWhatAKeyMustNotHave) {
+  EXPECT_THAT(troubles_of("slurm: [\n"), HasSubstr("muster.yaml:"));
   EXPECT_THAT(troubles_of("slurm:\n  health_budget: 4 s\n  spread: 3 s\n"),
               HasSubstr("muster.yaml:3: 'slurm.spread' is more than half of health_budget\n"));
-}
-
-TEST_F(ValidateTest, RefusesAnImpossibleBudgetForTests) {
   EXPECT_THAT(troubles_of("slurm:\n  tests_budget: 1 h\n"),
               HasSubstr("muster.yaml:2: 'slurm.tests_budget' must be 5 s to 10 min\n"));
+  EXPECT_THAT(troubles_of("repair:\n  automatic: [claim]\n"),
+              HasSubstr("etc/muster/muster.yaml:2: 'repair.automatic' has \"claim\""));
 }
 
 TEST_F(ValidateTest, ReadsOverridesAndProfilesLikeARun) {
@@ -364,10 +346,6 @@ TEST_F(ValidateTest, NamesMissingFoldersOfSlurmsPrograms) {
                     Not(HasSubstr("/opt/slurm/bin:"))));
   dir_.write("etc/muster/muster.yaml", "slurm:\n  programs: /opt/slurm/bin\n");
   EXPECT_EQ(validate(), 0);
-}
-
-TEST_F(ValidateTest, NamesAFileThatIsNotYaml) {
-  EXPECT_THAT(troubles_of("slurm: [\n"), HasSubstr("muster.yaml:"));
 }
 
 }  // namespace

@@ -245,11 +245,7 @@ Finding of_node(std::string check, Outcome outcome, std::string message, Value l
           .limit = std::move(limit)};
 }
 
-const Benchmark kCopies{.words = {},
-                        .environment = {},
-                        .topology_file = {},
-                        .checks = {"bench.host_copy", "bench.peer_copy"},
-                        .code = "NHC2020"};
+const Benchmark kCopies{.checks = {"bench.host_copy", "bench.peer_copy"}, .code = "NHC2020"};
 
 TEST(NhcBenchmarkOutput, OnlyComparisonsWithALimitOfTheLinePass) {
   const auto findings =

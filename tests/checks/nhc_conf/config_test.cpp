@@ -31,14 +31,14 @@ std::vector<CheckLine> check_lines(std::string_view text, std::string_view node 
   return nhc::check_lines(parse_config("nhc.conf", text), node);
 }
 
-TEST(NhcConfig, SkipsBlankLinesAndComments) {
+TEST(NhcConfig, SplitsAtTheFirstBarsAndSkipsBlankLinesAndComments) {
   EXPECT_THAT(lines_of("# a\n\n   \t\n   # b || c\n"), IsEmpty());
-}
-
-TEST(NhcConfig, SplitsAtTheFirstBars) {
   EXPECT_THAT(lines_of("  n*  ||  check_a '||' \r\n*||check_b"),
               ElementsAre(Line{.number = 1, .target = "n*", .command = "check_a '||'"},
                           Line{.number = 2, .target = "*", .command = "check_b"}));
+  // A byte order mark.
+  EXPECT_THAT(lines_of("\xEF\xBB\xBF* || check_a\n"),
+              ElementsAre(Line{.number = 1, .target = "*", .command = "check_a"}));
 }
 
 TEST(NhcConfig, ReportsLinesThatNhcIgnoresSilently) {
@@ -53,11 +53,6 @@ TEST(NhcConfig, BackslashesJoinLinesAndAreDropped) {
   EXPECT_THAT(lines_of("* || check_a \\\n  1\n/\\.gpu/ || check_b\n"),
               ElementsAre(Line{.number = 1, .target = "*", .command = "check_a   1"},
                           Line{.number = 3, .target = "/.gpu/", .command = "check_b"}));
-}
-
-TEST(NhcConfig, IgnoresAByteOrderMark) {
-  EXPECT_THAT(lines_of("\xEF\xBB\xBF* || check_a\n"),
-              ElementsAre(Line{.number = 1, .target = "*", .command = "check_a"}));
 }
 
 TEST(NhcCheckLines, AreThoseForTheNode) {
@@ -84,22 +79,16 @@ TEST(NhcCheckLines, SettingsApplyToLaterLinesOfTheNodesTheyAreFor) {
           CheckLine{.number = 6, .check = "check_c", .arguments = {"11", "n3.cluster", "n3"}}));
 }
 
-TEST(NhcCheckLines, NameAVariableWithoutAValue) {
+TEST(NhcCheckLines, KeepLinesThatCannotBeRead) {
   EXPECT_THAT(check_lines("* || A=$OTHER\n* || check_a $A\n"),
               ElementsAre(CheckLine{
                   .number = 2, .check = "check_a", .arguments = {"$A"}, .unresolved = "A"}));
-}
-
-TEST(NhcCheckLines, KeepLinesThatCannotBeRead) {
-  const auto lines = check_lines("x\n* || A=$(date)\n/(/ || check_a\n");
+  auto lines = check_lines("x\n* || A=$(date)\n/(/ || check_a\n");
   ASSERT_EQ(lines.size(), 3U);
   EXPECT_THAT(lines[0].complaint, HasSubstr("no ||"));
   EXPECT_THAT(lines[1].complaint, HasSubstr("needs a shell"));
   EXPECT_THAT(lines[2].complaint, HasSubstr("the expression /(/: "));
-}
-
-TEST(NhcCheckLines, ANodeWithoutANameHasOnlyLinesForAllNodes) {
-  const auto lines = check_lines("* || check_a\nn* || check_b\n", "");
+  lines = check_lines("* || check_a\nn* || check_b\n", "");
   ASSERT_EQ(lines.size(), 2U);
   EXPECT_EQ(lines[0].check, "check_a");
   EXPECT_THAT(lines[1].complaint, HasSubstr("name of this node is unknown"));

@@ -59,12 +59,6 @@ TEST(NhcJudge, ReportsInTheOrderOfTheFileWithTheLineNumber) {
   EXPECT_EQ(report.verdict, Verdict::healthy);
 }
 
-TEST(NhcJudge, AFailureMakesTheNodeUnhealthyDespiteUnknowns) {
-  const auto report = judged("* || check_hw_eth eth9\n* || check_whatever\n");
-  EXPECT_EQ(report.verdict, Verdict::unhealthy);
-  EXPECT_EQ(report.findings.front().check, "nhc.check_hw_eth");
-}
-
 TEST(NhcJudge, ALimitOfALineFailsWhateverTheProfileSays) {
   Profile profile;
   EXPECT_EQ(judged("* || check_nvme_count 1\n").verdict, Verdict::healthy);
@@ -118,20 +112,29 @@ TEST(NhcJudge, UnknownsCountEvenIfTheProfileCountsNone) {
   EXPECT_EQ(judge(snapshot, profile, config, "manual").verdict, Verdict::unknown);
 }
 
-TEST(NhcJudge, BenchmarksAreSkipped) {
-  const auto report = judged(
-      "* || check_hw_eth eth0\n* || check_nccl_allreduce 460.0 1 16G $ROOT/topology.xml\n"
-      "* || check_rccl_allreduce 300\n* || check_gpu_bw 48 335\n");
-  EXPECT_THAT(checks_in(report),
-              ElementsAre("pass nhc.check_hw_eth", "skip nhc.check_nccl_allreduce",
-                          "skip nhc.check_rccl_allreduce", "skip nhc.check_gpu_bw"));
-  EXPECT_EQ(report.verdict, Verdict::healthy);
-}
+TEST(NhcJudge, TheWorstLineDecides) {
+  struct Case {
+    std::string_view lines;
+    Verdict verdict;
+    std::vector<std::string> checks;
+  };
 
-TEST(NhcJudge, AFileWithoutALineForTheNodeIsUnknown) {
-  const auto report = judged("x* || check_hw_eth eth0\n");
-  EXPECT_THAT(checks_in(report), ElementsAre("unknown nhc.line"));
-  EXPECT_EQ(report.verdict, Verdict::unknown);
+  for (const auto& [lines, verdict, checks] :
+       {Case{"* || check_hw_eth eth9\n* || check_whatever\n",
+             Verdict::unhealthy,
+             {"fail nhc.check_hw_eth", "unknown nhc.check_whatever"}},
+        // Benchmarks are skipped.
+        Case{"* || check_hw_eth eth0\n* || check_nccl_allreduce 460.0 1 16G $ROOT/topology.xml\n"
+             "* || check_rccl_allreduce 300\n* || check_gpu_bw 48 335\n",
+             Verdict::healthy,
+             {"pass nhc.check_hw_eth", "skip nhc.check_nccl_allreduce",
+              "skip nhc.check_rccl_allreduce", "skip nhc.check_gpu_bw"}},
+        // No line is for the node.
+        Case{"x* || check_hw_eth eth0\n", Verdict::unknown, {"unknown nhc.line"}}}) {
+    const auto report = judged(lines);
+    EXPECT_EQ(report.verdict, verdict) << lines;
+    EXPECT_EQ(checks_in(report), checks);
+  }
 }
 
 TEST(NhcNeeds, AreThoseOfEveryLine) {
