@@ -25,20 +25,17 @@ Finding user_mount(std::string_view device, const Mount& mount, std::string_view
                 Remedy::watch);
 }
 
-std::string hang_text(const Mount& mount, Seconds deadline) {
-  if (mount.hung_for_s) {
-    return fmt::format("{} has not responded to an earlier run of muster for {}; not tried again",
-                       name_of(mount), in_time(*mount.hung_for_s));
-  }
-  return fmt::format(
-      "{} did not respond {}", name_of(mount),
-      deadline.value > 0 ? fmt::format("within {:g} s", deadline.value) : std::string("in time"));
-}
-
 Finding hung(const Snapshot& snapshot, const Mount& mount, Seconds deadline) {
   const auto point = printable(mount.point);
-  Finding finding = mount.user ? user_mount(point, mount, hang_text(mount, deadline))
-                               : failed(point, hang_text(mount, deadline), Remedy::restart_service);
+  const auto text =
+      mount.hung_for_s
+          ? fmt::format("{} has not responded to an earlier run of muster for {}; not tried again",
+                        name_of(mount), in_time(*mount.hung_for_s))
+      : deadline.value > 0
+          ? fmt::format("{} did not respond within {:g} s", name_of(mount), deadline.value)
+          : fmt::format("{} did not respond in time", name_of(mount));
+  Finding finding =
+      mount.user ? user_mount(point, mount, text) : failed(point, text, Remedy::restart_service);
   finding.limit = deadline.value;
   finding.unit = "s";
   if (finding.outcome == Outcome::fail && !mount.hung_for_s) leave_undecided(snapshot, finding);

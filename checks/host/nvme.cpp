@@ -105,85 +105,53 @@ std::optional<Finding> judge_count(const Snapshot& snapshot, int expected) {
       {seen, expected, "devices"});
 }
 
-// Compares drives of one model by size, link and firmware, and drives of one size by model. Leaves
-// out drives that the site split into namespaces.
-class EqualDisks {
- public:
-  explicit EqualDisks(const Snapshot& snapshot) : snapshot_(snapshot) {
-    std::map<std::string, std::size_t> namespaces;
-    for (const auto& nvme : snapshot.disks->nvme) ++namespaces[nvme.controller];
-    for (const auto& nvme : snapshot.disks->nvme) {
-      const bool live = !nvme.state || *nvme.state == "live";
-      const bool of_one_kind = nvme.model && !nvme.model->starts_with("QEMU");
-      if (live && of_one_kind && namespaces[nvme.controller] == 1) disks_.push_back(&nvme);
-    }
+// Leaves out drives that the site split into namespaces.
+std::vector<const Nvme*> comparable_drives(const Disks& disks) {
+  std::vector<const Nvme*> drives;
+  for (const auto& nvme : disks.nvme) {
+    const bool live = !nvme.state || *nvme.state == "live";
+    const bool of_one_kind = nvme.model && !nvme.model->starts_with("QEMU");
+    const bool split = std::ranges::count(disks.nvme, nvme.controller, &Nvme::controller) > 1;
+    if (live && of_one_kind && !split) drives.push_back(&nvme);
   }
+  return drives;
+}
 
-  // `by_size`: the size has no limit.
-  [[nodiscard]] Findings differences(bool by_size) const {
-    Findings findings;
-
-    const Finding broken{.outcome = Outcome::fail, .remedy = hardware_remedy(snapshot_)};
-    // A hypervisor may give its guests disks of any size.
-    const bool virtual_disks = snapshot_.identity->hypervisor;
-    const Finding other_size =
-        virtual_disks ? Finding{.outcome = Outcome::warn, .remedy = Remedy::report_to_provider}
-                      : broken;
-    if (by_size) {
-      const auto size = peers_by([](const Nvme& nvme) -> std::optional<double> {
-        if (!nvme.size_bytes) return std::nullopt;
-        return static_cast<double>(*nvme.size_bytes) / 1e9;
-      });
-      append(findings, size.differences({"size", kDisks}, " GB", other_size));
-    }
-    const auto lanes = peers_by([](const Nvme& nvme) { return nvme.link_width; });
-    append(findings, lanes.differences({"lanes", kDisks}, "", broken));
-    const auto speed = peers_by([](const Nvme& nvme) { return nvme.link_speed_gts; });
-    append(findings, speed.differences({"link speed", kDisks}, " GT/s", broken));
-    append(findings, other_texts());
-    // Without a clear majority no drive stands out.
-    std::erase_if(findings, [](const Finding& finding) { return finding.device == kNode; });
-    return findings;
+// Compares drives of one model by size, link and firmware, and drives of one size by model.
+// `by_size`: the size has no limit.
+Findings compare_drives(const Snapshot& snapshot, bool by_size) {
+  constexpr std::string_view kDrives = "NVMe drives like it";
+  Peers size, lanes, speed;
+  std::map<std::string, std::vector<DeviceValue>> firmware;
+  std::map<std::uint64_t, std::vector<DeviceValue>> models;
+  for (const Nvme* drive : comparable_drives(*snapshot.disks)) {
+    const std::string& name = drive->name;
+    const std::string& model = *drive->model;
+    if (drive->link_width) lanes.add(model, name, *drive->link_width);
+    if (drive->link_speed_gts) speed.add(model, name, *drive->link_speed_gts);
+    if (drive->firmware) firmware[model].push_back({name, printable(*drive->firmware)});
+    if (!drive->size_bytes) continue;
+    if (by_size) size.add(model, name, static_cast<double>(*drive->size_bytes) / 1e9);
+    models[*drive->size_bytes].push_back({name, printable(model)});
   }
-
- private:
-  static constexpr std::string_view kDisks = "NVMe drives like it";
-
-  template <class Value>
-  [[nodiscard]] Peers peers_by(Value value_of) const {
-    Peers peers;
-    for (const auto* nvme : disks_) {
-      const auto value = value_of(*nvme);
-      if (value) peers.add(*nvme->model, nvme->name, static_cast<double>(*value));
-    }
-    return peers;
-  }
-
-  [[nodiscard]] Findings other_texts() const {
-    const Finding odd{.outcome = Outcome::warn, .remedy = Remedy::fix_config};
-    std::map<std::string, std::vector<DeviceValue>> firmware;
-    std::map<std::uint64_t, std::vector<DeviceValue>> models;
-    for (const auto* nvme : disks_) {
-      if (nvme->firmware) {
-        firmware[*nvme->model].push_back({nvme->name, printable(*nvme->firmware)});
-      }
-      if (nvme->size_bytes) {
-        models[*nvme->size_bytes].push_back({nvme->name, printable(*nvme->model)});
-      }
-    }
-    Findings findings;
-    const auto compare = [&](const std::vector<DeviceValue>& said, std::string_view what) {
-      if (usual(said, &DeviceValue::value))
-        append(findings, disagreements(said, {what, kDisks}, odd));
-    };
-    for (const auto& [model, said] : firmware) compare(said, "firmware");
-    for (const auto& [size, said] : models) compare(said, "model");
-    return findings;
-  }
-
-  const Snapshot& snapshot_;
-  std::vector<const Nvme*> disks_;
-};
+  const Finding broken{.outcome = Outcome::fail, .remedy = hardware_remedy(snapshot)};
+  // A hypervisor may give its guests disks of any size.
+  const Finding other_size{.outcome = snapshot.identity->hypervisor ? Outcome::warn : Outcome::fail,
+                           .remedy = broken.remedy};
+  Findings findings = size.differences({"size", kDrives}, " GB", other_size);
+  append(findings, lanes.differences({"lanes", kDrives}, "", broken));
+  append(findings, speed.differences({"link speed", kDrives}, " GT/s", broken));
+  const Finding odd{.outcome = Outcome::warn, .remedy = Remedy::fix_config};
+  const auto compare = [&](const std::vector<DeviceValue>& values, std::string_view what) {
+    if (usual(values, &DeviceValue::value))
+      append(findings, disagreements(values, {what, kDrives}, odd));
+  };
+  for (const auto& [model, values] : firmware) compare(values, "firmware");
+  for (const auto& [bytes, values] : models) compare(values, "model");
+  // Without a clear majority no drive stands out.
+  std::erase_if(findings, [](const Finding& finding) { return finding.device == kNode; });
+  return findings;
+}
 
 Findings judge(const Snapshot& snapshot, const Profile& profile) {
   const NvmeLimits& limits = profile.host->nvme;
@@ -200,7 +168,7 @@ Findings judge(const Snapshot& snapshot, const Profile& profile) {
   if (limits.count) append(findings, judge_count(snapshot, *limits.count));
   judge_controllers(snapshot, findings);
   for (const auto& nvme : disks.nvme) judge_device(snapshot, nvme, limits, findings);
-  append(findings, EqualDisks(snapshot).differences(!limits.size));
+  append(findings, compare_drives(snapshot, !limits.size));
   for (const auto& raid : disks.raid) judge_raid(snapshot, raid, findings);
   return or_pass(
       std::move(findings),

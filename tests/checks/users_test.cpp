@@ -80,154 +80,146 @@ void fill(Snapshot& node, std::string_view type) {
                                  .space = full});
 }
 
-const std::vector<Act>& acts() {
-  static const std::vector<Act> table{
-      {"parents of vfork",
-       [](Snapshot& node) {
-         for (unsigned pid = 5000; pid < 5100; ++pid) {
-           add_sleeper(node, {.pid = pid,
-                              .name = "slurmd",
-                              .user = kUser,
-                              .waits_in = std::string("kernel_clone")});
-         }
-       },
-       "host.stuck_tasks", "of user 1001"},
-      {"a task that waits for his file system, which the kernel calls hung",
-       [](Snapshot& node) {
-         add_sleeper(node, {.pid = 5000,
-                            .name = "kworker/0:1",
+const std::vector<Act> kActs{
+    {"parents of vfork",
+     [](Snapshot& node) {
+       for (unsigned pid = 5000; pid < 5100; ++pid) {
+         add_sleeper(node, {.pid = pid,
+                            .name = "slurmd",
                             .user = kUser,
-                            .waits_in = std::string("request_wait_answer")});
-         say(node, "INFO: task kworker/0:1:5000 blocked for more than 120 seconds.");
-       },
-       "host.stuck_tasks", "of user 1001"},
-      {"a task of root that waits for his file system",
-       [](Snapshot& node) {
-         add_sleeper(node, {.pid = 5000,
-                            .name = "df",
-                            .user = 0U,
-                            .waits_in = std::string("request_wait_answer")});
-       },
-       "host.stuck_tasks", "users can make a task wait"},
-      {"zombies",
-       [](Snapshot& node) {
-         node.processes->zombies = std::vector<Task>(10000, {.pid = 7, .name = "x", .parent = 5});
-       },
-       "host.stuck_tasks", "zombies"},
-      {"a file system that hangs", [](Snapshot& node) { mount_over(node, "/tmp/mine"); },
-       "host.mounts", "user 1001 mounted it"},
-      {"a file system that an earlier run still hangs in",
-       [](Snapshot& node) {
-         mount_over(node, "/tmp/mine");
-         node.mounts->mounts.back().hung_for_s = 1200.0;
-       },
-       "host.mounts", "for 20 min; not tried again; user 1001 mounted it"},
-      {"a file system over every place that the node has mounted",
-       [](Snapshot& node) {
-         const auto mounts = node.mounts->mounts;
-         for (const auto& mount : mounts) mount_over(node, mount.point);
-       },
-       "host.mounts", "user 1001 mounted it"},
-      {"a full folder that is open to all", [](Snapshot& node) { fill(node, "ext4"); }, "host.disk",
-       "any user may fill /mnt/everybody"},
-      {"a full tmpfs", [](Snapshot& node) { fill(node, "tmpfs"); }, "host.disk", "tmpfs"},
-      {"a damaged disk image",
-       [](Snapshot& node) {
-         node.disks->stacked = std::vector<StackedDevice>{
-             {.name = "loop3", .file = "/home/alice/x.img"}, {.name = "dm-7", .on = {"loop3"}}};
-         for (const char* text : {"EXT4-fs error (device loop3): ext4_lookup:1855: inode #2: comm "
-                                  "x: iget: bad extra_isize 1",
-                                  "Aborting journal on device loop3-8.",
-                                  "EXT4-fs (loop3): Remounting filesystem read-only",
-                                  "XFS (loop3): Metadata corruption detected at xfs_agf_verify",
-                                  "XFS (dm-7): Corruption of in-memory data detected.",
-                                  "BTRFS critical (device loop3): corrupt leaf",
-                                  "BTRFS info (device loop3): forced readonly",
-                                  "BTRFS: error (device dm-7) in btrfs_replay_log:2285: errno=-5",
-                                  "Buffer I/O error on dev dm-7, logical block 1, async page read",
-                                  "I/O error, dev loop3, sector 8 op 0x0:(READ) flags 0x0",
-                                  "EXT4-fs error (device dm-99): ext4_find_entry:1455: inode #2"}) {
-           say(node, text);
-         }
-       },
-       "host.kernel_log", "the disk image /home/alice/x.img, which may belong to a user"},
-      {"the kernel's messages about the user's programs",
-       [](Snapshot& node) {
-         for (const char* text :
-              {"XFS (sda): Corr[4711]: segfault at 0 ip 00007f sp 00007f error 4 in x[400000]",
-               "traps: I/O error, dev [4711] trap invalid opcode ip:1 sp:2 error:0 in x[1]",
-               "python invoked oom-killer: gfp_mask=0x cgroup",
-               "Memory cgroup out of memory: Killed process 4711 (python) total-vm:1kB",
-               "Out of memory: Killed process 4711 (python) total-vm:1kB",
-               "NVRM: Xid (PCI:0001:00:00): 13, pid=4711, name=python, Graphics Exception",
-               "NVRM: Xid (PCI:0001:00:00): 31, pid=4711, name=python, Ch 00000008, MMU Fault",
-               "NVRM: Xid (PCI:0001:00:00): 43, pid=4711, name=python, Ch 00000008",
-               "NVRM: Xid (PCI:0001:00:00): 45, pid=4711, name=python, Ch 00000008",
-               "nfs: server filer not responding, still trying"}) {
-           say(node, text);
-         }
-         node.xids = find_xids(*node.kernel_log);
-       }},
-      {"load and no memory",
-       [](Snapshot& node) {
-         node.processes->load1 = node.processes->load5 = node.processes->load15 = 10000.0;
-         node.processes->running = 10000U;
-         node.memory->available_bytes = 1U;
-         if (node.memory->huge_pages) {
-           for (auto& pages : *node.memory->huge_pages) pages.free = 0U;
-         }
-       }},
-      {"kernel modules that a socket or a mount loads",
-       [](Snapshot& node) {
-         if (!node.kernel->modules) return;
-         for (const auto* name :
-              {"sctp", "dccp", "tipc", "vfat", "isofs", "overlay", "algif_hash"}) {
-           node.kernel->modules->emplace_back(name);
-         }
-       },
-       "host.modules", "any user can cause that"},
-      {"cgroups of his own with the names of services",
-       [](Snapshot& node) {
-         if (!node.services->failed) node.services->failed = std::vector<std::string>();
-         node.services->failed->emplace_back("user@1001.service");
-       }},
-      {"so much load that probes miss their deadlines",
-       [](Snapshot& node) {
-         node.processes->running = 10000U;
-         node.nvml.status = Status::timeout;
-         node.nvml.reason = "no answer within 5 s";
-         node.mounts->mounts.push_back({.point = "/data",
-                                        .type = "nfs4",
-                                        .source = "filer:/data",
-                                        .hung = true,
-                                        .space = make_error("statfs: no answer within 2 s")});
-       }},
-      {"so much load that hardly a probe answers",
-       [](Snapshot& node) {
-         for_each_section(node, [](Probe probe, auto& section) {
-           if (probe == Probe::identity) return;
-           section.status = Status::timeout;
-           section.reason = "no answer within 5 s";
-         });
-       }},
-      {"so much load that GPUs answer late",
-       [](Snapshot& node) {
-         node.processes->running = 10000U;
-         node.nvml = observed(Nvml{.gpus = std::vector<Gpu>(8)});
-         for (auto& gpu : node.nvml->gpus) gpu.stuck = "nvmlDeviceGetName";
-       }},
-  };
-  return table;
-}
+                            .waits_in = std::string("kernel_clone")});
+       }
+     },
+     "host.stuck_tasks", "of user 1001"},
+    {"a task that waits for his file system, which the kernel calls hung",
+     [](Snapshot& node) {
+       add_sleeper(node, {.pid = 5000,
+                          .name = "kworker/0:1",
+                          .user = kUser,
+                          .waits_in = std::string("request_wait_answer")});
+       say(node, "INFO: task kworker/0:1:5000 blocked for more than 120 seconds.");
+     },
+     "host.stuck_tasks", "of user 1001"},
+    {"a task of root that waits for his file system",
+     [](Snapshot& node) {
+       add_sleeper(
+           node,
+           {.pid = 5000, .name = "df", .user = 0U, .waits_in = std::string("request_wait_answer")});
+     },
+     "host.stuck_tasks", "users can make a task wait"},
+    {"zombies",
+     [](Snapshot& node) {
+       node.processes->zombies = std::vector<Task>(10000, {.pid = 7, .name = "x", .parent = 5});
+     },
+     "host.stuck_tasks", "zombies"},
+    {"a file system that hangs", [](Snapshot& node) { mount_over(node, "/tmp/mine"); },
+     "host.mounts", "user 1001 mounted it"},
+    {"a file system that an earlier run still hangs in",
+     [](Snapshot& node) {
+       mount_over(node, "/tmp/mine");
+       node.mounts->mounts.back().hung_for_s = 1200.0;
+     },
+     "host.mounts", "for 20 min; not tried again; user 1001 mounted it"},
+    {"a file system over every place that the node has mounted",
+     [](Snapshot& node) {
+       const auto mounts = node.mounts->mounts;
+       for (const auto& mount : mounts) mount_over(node, mount.point);
+     },
+     "host.mounts", "user 1001 mounted it"},
+    {"a full folder that is open to all", [](Snapshot& node) { fill(node, "ext4"); }, "host.disk",
+     "any user may fill /mnt/everybody"},
+    {"a full tmpfs", [](Snapshot& node) { fill(node, "tmpfs"); }, "host.disk", "tmpfs"},
+    {"a damaged disk image",
+     [](Snapshot& node) {
+       node.disks->stacked = std::vector<StackedDevice>{
+           {.name = "loop3", .file = "/home/alice/x.img"}, {.name = "dm-7", .on = {"loop3"}}};
+       for (const char* text : {"EXT4-fs error (device loop3): ext4_lookup:1855: inode #2: comm "
+                                "x: iget: bad extra_isize 1",
+                                "Aborting journal on device loop3-8.",
+                                "EXT4-fs (loop3): Remounting filesystem read-only",
+                                "XFS (loop3): Metadata corruption detected at xfs_agf_verify",
+                                "XFS (dm-7): Corruption of in-memory data detected.",
+                                "BTRFS critical (device loop3): corrupt leaf",
+                                "BTRFS info (device loop3): forced readonly",
+                                "BTRFS: error (device dm-7) in btrfs_replay_log:2285: errno=-5",
+                                "Buffer I/O error on dev dm-7, logical block 1, async page read",
+                                "I/O error, dev loop3, sector 8 op 0x0:(READ) flags 0x0",
+                                "EXT4-fs error (device dm-99): ext4_find_entry:1455: inode #2"}) {
+         say(node, text);
+       }
+     },
+     "host.kernel_log", "the disk image /home/alice/x.img, which may belong to a user"},
+    {"the kernel's messages about the user's programs",
+     [](Snapshot& node) {
+       for (const char* text :
+            {"XFS (sda): Corr[4711]: segfault at 0 ip 00007f sp 00007f error 4 in x[400000]",
+             "traps: I/O error, dev [4711] trap invalid opcode ip:1 sp:2 error:0 in x[1]",
+             "python invoked oom-killer: gfp_mask=0x cgroup",
+             "Memory cgroup out of memory: Killed process 4711 (python) total-vm:1kB",
+             "Out of memory: Killed process 4711 (python) total-vm:1kB",
+             "NVRM: Xid (PCI:0001:00:00): 13, pid=4711, name=python, Graphics Exception",
+             "NVRM: Xid (PCI:0001:00:00): 31, pid=4711, name=python, Ch 00000008, MMU Fault",
+             "NVRM: Xid (PCI:0001:00:00): 43, pid=4711, name=python, Ch 00000008",
+             "NVRM: Xid (PCI:0001:00:00): 45, pid=4711, name=python, Ch 00000008",
+             "nfs: server filer not responding, still trying"}) {
+         say(node, text);
+       }
+       node.xids = find_xids(*node.kernel_log);
+     }},
+    {"load and no memory",
+     [](Snapshot& node) {
+       node.processes->load1 = node.processes->load5 = node.processes->load15 = 10000.0;
+       node.processes->running = 10000U;
+       node.memory->available_bytes = 1U;
+       if (node.memory->huge_pages) {
+         for (auto& pages : *node.memory->huge_pages) pages.free = 0U;
+       }
+     }},
+    {"kernel modules that a socket or a mount loads",
+     [](Snapshot& node) {
+       if (!node.kernel->modules) return;
+       for (const auto* name : {"sctp", "dccp", "tipc", "vfat", "isofs", "overlay", "algif_hash"}) {
+         node.kernel->modules->emplace_back(name);
+       }
+     },
+     "host.modules", "any user can cause that"},
+    {"cgroups of his own with the names of services",
+     [](Snapshot& node) {
+       if (!node.services->failed) node.services->failed = std::vector<std::string>();
+       node.services->failed->emplace_back("user@1001.service");
+     }},
+    {"so much load that probes miss their deadlines",
+     [](Snapshot& node) {
+       node.processes->running = 10000U;
+       node.nvml.status = Status::timeout;
+       node.nvml.reason = "no answer within 5 s";
+       node.mounts->mounts.push_back({.point = "/data",
+                                      .type = "nfs4",
+                                      .source = "filer:/data",
+                                      .hung = true,
+                                      .space = make_error("statfs: no answer within 2 s")});
+     }},
+    {"so much load that hardly a probe answers",
+     [](Snapshot& node) {
+       for_each_section(node, [](Probe probe, auto& section) {
+         if (probe == Probe::identity) return;
+         section.status = Status::timeout;
+         section.reason = "no answer within 5 s";
+       });
+     }},
+    {"so much load that GPUs answer late",
+     [](Snapshot& node) {
+       node.processes->running = 10000U;
+       node.nvml = observed(Nvml{.gpus = std::vector<Gpu>(8)});
+       for (auto& gpu : node.nvml->gpus) gpu.stuck = "nvmlDeviceGetName";
+     }},
+};
 
-const std::vector<std::string>& contexts() {
-  static const std::vector<std::string> all{"manual", "prolog", "epilog", "periodic", "boot"};
-  return all;
-}
+const std::vector<std::string> kAllContexts{"manual", "prolog", "epilog", "periodic", "boot"};
 
 TEST(UsersTest, TheNodeIsHealthyBeforeAnybodyDoesAnything) {
   const auto profile = profile_of_node();
-  for (const auto& context : contexts()) {
+  for (const auto& context : kAllContexts) {
     // The recorded node has no NVML, and no finding but passes.
     const auto report = judge(healthy_node(), profile, {.context = context});
     EXPECT_EQ(leading_finding(report), nullptr) << context;
@@ -237,10 +229,10 @@ TEST(UsersTest, TheNodeIsHealthyBeforeAnybodyDoesAnything) {
 
 TEST(UsersTest, NothingThatAUserMakesFailsACheck) {
   const auto profile = profile_of_node();
-  for (const auto& act : acts()) {
+  for (const auto& act : kActs) {
     Snapshot node = healthy_node();
     act.make(node);
-    for (const auto& context : contexts()) {
+    for (const auto& context : kAllContexts) {
       for (const auto& finding :
            judge(node, profile, {.context = context, .only = {"*"}}).findings) {
         EXPECT_NE(finding.outcome, Outcome::fail)
@@ -252,7 +244,7 @@ TEST(UsersTest, NothingThatAUserMakesFailsACheck) {
 
 TEST(UsersTest, ThingsThatUsersMakeOnlyWarn) {
   const auto profile = profile_of_node();
-  for (const auto& act : acts()) {
+  for (const auto& act : kActs) {
     if (act.warns.empty()) continue;
     Snapshot node = healthy_node();
     act.make(node);
@@ -269,7 +261,7 @@ TEST(UsersTest, ThingsThatUsersMakeOnlyWarn) {
 // The rule must not hide what is the node's own.
 TEST(UsersTest, FaultsOfTheNodeFailDespiteThingsThatUsersMake) {
   Snapshot node = healthy_node();
-  for (const auto& act : acts()) {
+  for (const auto& act : kActs) {
     if (std::string_view(act.name).find("load") == std::string_view::npos &&
         std::string_view(act.name).find("over every place") == std::string_view::npos) {
       act.make(node);

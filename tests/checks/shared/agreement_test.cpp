@@ -27,31 +27,28 @@ void set_rate(Snapshot& node, unsigned hca, double gbps, unsigned lanes, const c
   port.speed = std::string(speed);
 }
 
-Findings rate_of(const Snapshot& node) { return ask(checks::ib_rate::check, node, Profile{}); }
+// The findings of a check about a node without limits.
+Findings of(const Check& check, const Snapshot& node) { return ask(check, node, Profile{}); }
 
-Findings state_of(const Snapshot& node) { return ask(checks::ib_state::check, node, Profile{}); }
+Findings rate_of(const Snapshot& node) { return of(checks::ib_rate::check, node); }
+
+Findings state_of(const Snapshot& node) { return of(checks::ib_state::check, node); }
+
+Findings link_of(const Snapshot& node) { return of(checks::pci_link::check, node); }
 
 TEST(PeersTest, OneOfEightHcasAtHalfItsRateFails) {
   auto node = eight_hcas();
+  EXPECT_THAT(rate_of(node), ElementsAre(is(Outcome::pass, "node")));
   set_rate(node, 3, 200, 4, "HDR");
   EXPECT_THAT(rate_of(node),
               ElementsAre(fails("mlx5_ib3", Remedy::report_to_provider, {200.0, 400.0, "Gb/s"})));
-  node = eight_hcas();
   set_rate(node, 3, 200, 2, "NDR");
   EXPECT_THAT(rate_of(node), ElementsAre(is(Outcome::fail, "mlx5_ib3")));
-}
-
-TEST(PeersTest, EightHcasAtOneRateAreWell) {
-  auto node = eight_hcas();
-  EXPECT_THAT(rate_of(node), ElementsAre(is(Outcome::pass, "node")));
   for (unsigned i = 0; i < 8; ++i) set_rate(node, i, 200, 4, "HDR");
   EXPECT_THAT(rate_of(node), ElementsAre(is(Outcome::pass, "node")));
-}
-
-TEST(PeersTest, WithoutAMajorityTheNodeWarns) {
-  auto node = ib_node::node();
-  set_rate(node, 0, 200, 4, "HDR");
-  set_rate(node, 1, 200, 4, "HDR");
+  // Two of four are no majority.
+  node = ib_node::node();
+  for (unsigned i = 0; i < 2; ++i) set_rate(node, i, 200, 4, "HDR");
   EXPECT_THAT(rate_of(node), ElementsAre(is(Outcome::warn, "node")));
 }
 
@@ -100,14 +97,10 @@ void set_down(Snapshot& node, unsigned hca, unsigned physical) {
   port_of(node, hca).physical_state = physical;
 }
 
-TEST(PeersTest, OnePortWithoutPartnerAmongEightFails) {
+TEST(PeersTest, OnePortWithoutPartnerAmongEightFailsAndADisabledOrUnusedOneWarns) {
   auto node = eight_hcas();
   set_down(node, 2, 2);
   EXPECT_THAT(state_of(node), ElementsAre(is(Outcome::fail, "mlx5_ib2")));
-}
-
-TEST(PeersTest, ADisabledOrUnusedPortWarns) {
-  auto node = eight_hcas();
   set_down(node, 2, 3);
   EXPECT_THAT(state_of(node), ElementsAre(is(Outcome::warn, "mlx5_ib2")));
   node = eight_hcas();
@@ -139,25 +132,18 @@ Snapshot eight_on_bus() {
 TEST(PeersTest, OneNarrowOrSlowLinkAmongEightFails) {
   auto node = eight_on_bus();
   node.pci->devices[6].link_width = 8U;
-  EXPECT_THAT(ask(checks::pci_link::check, node, Profile{}),
-              ElementsAre(is(Outcome::fail, "0000:13:00.0")));
+  EXPECT_THAT(link_of(node), ElementsAre(is(Outcome::fail, "0000:13:00.0")));
   node = eight_on_bus();
   node.pci->devices[5].link_speed_gts = 16.0;
-  EXPECT_THAT(ask(checks::pci_link::check, node, Profile{}),
-              ElementsAre(is(Outcome::fail, "0000:22:00.0")));
-}
-
-TEST(PeersTest, SlotsThatAreAllWiredWithFewerLanesAreAWarning) {
-  auto node = eight_on_bus();
-  for (auto& device : node.pci->devices) device.link_width = 8U;
-  EXPECT_THAT(ask(checks::pci_link::check, node, Profile{}), Each(is(Outcome::warn)));
-}
-
-TEST(PeersTest, AnIdleGpuMaySlowItsLinkDown) {
-  auto node = eight_on_bus();
+  EXPECT_THAT(link_of(node), ElementsAre(is(Outcome::fail, "0000:22:00.0")));
+  // An idle GPU may slow its link down.
+  node = eight_on_bus();
   node.pci->devices[0].link_speed_gts = 2.5;
-  EXPECT_THAT(ask(checks::pci_link::check, node, Profile{}),
-              ElementsAre(is(Outcome::pass, "node")));
+  EXPECT_THAT(link_of(node), ElementsAre(is(Outcome::pass, "node")));
+  // All slots are wired with fewer lanes.
+  node = eight_on_bus();
+  for (auto& device : node.pci->devices) device.link_width = 8U;
+  EXPECT_THAT(link_of(node), Each(is(Outcome::warn)));
 }
 
 TEST(PeersTest, OneBusyGpuWhoseLinkIsSlowerThanThoseOfOtherBusyOnesFails) {
@@ -177,20 +163,15 @@ TEST(PeersTest, OneBusyGpuWhoseLinkIsSlowerThanThoseOfOtherBusyOnesFails) {
     gpu.link.generation_max = 5U;
     node.nvml->gpus.push_back(gpu);
   }
-  const auto judged = [&] { return ask(checks::pci_link::check, node, Profile{}); };
-  ASSERT_EQ(judged().size(), 1U);
-  EXPECT_EQ(judged().front().device, "0003:00:00.0");
-  EXPECT_EQ(judged().front().outcome, Outcome::fail);
+  EXPECT_THAT(link_of(node), ElementsAre(is(Outcome::fail, "0003:00:00.0")));
   // Idle peers do not show what it could do.
   for (unsigned i = 0; i < 8; ++i) {
     if (i != 3) node.nvml->gpus[i].utilisation = 0U;
   }
-  EXPECT_EQ(judged().front().outcome, Outcome::warn);
+  EXPECT_EQ(link_of(node).front().outcome, Outcome::warn);
 }
 
-Findings nvlinks_of(const Snapshot& node) {
-  return ask(checks::gpu_nvlink_state::check, node, Profile{});
-}
+Findings nvlinks_of(const Snapshot& node) { return of(checks::gpu_nvlink_state::check, node); }
 
 TEST(PeersTest, OneGpuThatLostAnNvlinkOrRunsOneSlowFails) {
   auto node = linked_node::node_of(4);
@@ -205,12 +186,10 @@ TEST(PeersTest, OneGpuThatLostAnNvlinkOrRunsOneSlowFails) {
 TEST(PeersTest, OneGpuWithLessMemoryFailsAndOneWithoutEccIsAWarning) {
   auto node = linked_node::node_of(4);
   node.nvml->gpus[2].memory->total /= 2;
-  EXPECT_THAT(ask(checks::gpu_present::check, node, Profile{}),
-              ElementsAre(is(Outcome::fail, "gpu2")));
+  EXPECT_THAT(of(checks::gpu_present::check, node), ElementsAre(is(Outcome::fail, "gpu2")));
   node = linked_node::node_of(4);
   node.nvml->gpus[1].modes.ecc = false;
-  EXPECT_THAT(ask(checks::gpu_ecc_mode::check, node, Profile{}),
-              ElementsAre(is(Outcome::warn, "gpu1")));
+  EXPECT_THAT(of(checks::gpu_ecc_mode::check, node), ElementsAre(is(Outcome::warn, "gpu1")));
 }
 
 TEST(PeersTest, OneGpuWithAnotherDefaultPowerLimitOrHighestClockIsAWarning) {
@@ -218,16 +197,15 @@ TEST(PeersTest, OneGpuWithAnotherDefaultPowerLimitOrHighestClockIsAWarning) {
   for (auto& gpu : node.nvml->gpus) {
     gpu.power = {.usage_mw = 72000U, .enforced_mw = 700000U, .default_mw = 700000U};
   }
-  EXPECT_THAT(ask(checks::gpu_power::check, node, Profile{}),
-              ElementsAre(is(Outcome::pass, "node")));
+  EXPECT_THAT(of(checks::gpu_power::check, node), ElementsAre(is(Outcome::pass, "node")));
   node.nvml->gpus[3].power = {.enforced_mw = 500000U, .default_mw = 500000U};
-  EXPECT_THAT(ask(checks::gpu_power::check, node, Profile{}), Contains(is(Outcome::warn, "gpu3")));
+  EXPECT_THAT(of(checks::gpu_power::check, node), Contains(is(Outcome::warn, "gpu3")));
   Profile profile;
   profile.gpu->power.limit = Watts{700};
   EXPECT_EQ(ask(checks::gpu_power::check, node, profile).size(),
             2U);  // the limit's own finding alone
   node.nvml->gpus[1].clocks.sm_max_mhz = 1755U;
-  EXPECT_THAT(ask(checks::gpu_clocks::check, node, Profile{}), Contains(is(Outcome::warn, "gpu1")));
+  EXPECT_THAT(of(checks::gpu_clocks::check, node), Contains(is(Outcome::warn, "gpu1")));
 }
 
 Snapshot placed_gpus(const std::vector<int>& numa_nodes) {
@@ -248,17 +226,16 @@ Snapshot placed_gpus(const std::vector<int>& numa_nodes) {
 }
 
 TEST(PeersTest, GpusThatSitUnevenlyOnNumaNodesAreAWarning) {
-  const auto of = [](const std::vector<int>& numa_nodes) {
-    return ask(checks::topo_numa::check, placed_gpus(numa_nodes), Profile{}).front();
+  const auto numa_of = [](const std::vector<int>& numa_nodes) {
+    return of(checks::topo_numa::check, placed_gpus(numa_nodes)).front();
   };
-  EXPECT_EQ(of({0, 0, 0, 0, 0, 1, 1, 1}), warns("node", Remedy::report_to_provider));
-  EXPECT_EQ(of({0, 0, 0, 0, 0, 1, 1, 1}).outcome, Outcome::warn);
-  EXPECT_EQ(of({0, 0, 0, 0, 1, 1, 1, -1}).outcome, Outcome::warn);
+  EXPECT_EQ(numa_of({0, 0, 0, 0, 0, 1, 1, 1}), warns("node", Remedy::report_to_provider));
+  EXPECT_EQ(numa_of({0, 0, 0, 0, 1, 1, 1, -1}).outcome, Outcome::warn);
   for (const auto& even :
        {std::vector<int>{0, 0, 0, 0, 1, 1, 1, 1}, std::vector<int>{0, 0, 1, 1, 2, 2, 3, 3},
         std::vector<int>{-1, -1, -1, -1}, std::vector<int>{0, 0, 0, 0},
         std::vector<int>{0, 0, 1}}) {
-    EXPECT_NE(of(even).outcome, Outcome::warn) << of(even).message;
+    EXPECT_NE(numa_of(even).outcome, Outcome::warn) << numa_of(even).message;
   }
 }
 
@@ -267,7 +244,7 @@ TEST(PeersTest, OneHcaOfEightWithoutRdmaDeviceFails) {
   node.infiniband->hcas.pop_back();
   auto& odd = node.pci->devices.back();
   odd.driver = "";
-  const auto present = [&] { return ask(checks::ib_present::check, node, Profile{}); };
+  const auto present = [&] { return of(checks::ib_present::check, node); };
   EXPECT_THAT(present(), ElementsAre(is(Outcome::fail, odd.address)));
   odd.driver = "vfio-pci";  // given to a guest
   EXPECT_THAT(present(), ElementsAre(is(Outcome::warn, odd.address)));

@@ -1,36 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// host.kernel_log makes one finding of one fault, with the shipped classes in their families.
+// host.kernel_log makes one finding of one fault, with the shipped patterns.
 
 #include "checks/shared/kernel_log.hpp"
-#include "lib/profile/limits/host.hpp"
+#include "lib/profile/load.hpp"
 #include "tests/checks/ask.hpp"
 
 namespace muster::shared_kernel_faults_test {
 namespace {
-
-const KernelLogLimits kLimits{
-    .coalesce = Seconds{5},
-    .kinds = {{"pcie_fatal", Outcome::fail},
-              {"pcie_recovery", Outcome::fail},
-              {"pcie_nonfatal", Outcome::warn},
-              {"machine_check", Outcome::fail},
-              {"memory_uncorrected", Outcome::fail},
-              {"nvme_down", Outcome::fail},
-              {"nvme_timeout", Outcome::warn},
-              {"io_error", Outcome::fail},
-              {"filesystem", Outcome::fail}},
-    .patterns = {
-        {"^pcieport *: AER: *(Fatal) error ", "pcie_fatal", Remedy::reseat_or_replace},
-        {"^nvidia *: PCIe Bus Error: *(Fatal)", "pcie_fatal", Remedy::reseat_or_replace},
-        {"^mlx5_core *: PCIe Bus Error: *(Non-Fatal)", "pcie_nonfatal", Remedy::watch},
-        {"^pcieport *: AER: device recovery failed", "pcie_recovery", Remedy::reboot},
-        {"^mce: *: Machine Check: ", "machine_check", Remedy::reseat_or_replace},
-        {"^{*}[Hardware Error]: event severity: ", "machine_check", Remedy::reseat_or_replace},
-        {"^Memory failure: ", "memory_uncorrected", Remedy::reseat_or_replace},
-        {"^nvme nvme*: Device not ready", "nvme_down", Remedy::reseat_or_replace},
-        {"^nvme nvme*: I/O *timeout", "nvme_timeout", Remedy::watch},
-        {"^I/O error, dev ", "io_error", Remedy::reseat_or_replace},
-        {"^EXT4-fs error (device ", "filesystem", Remedy::reboot}}};
 
 KernelRecord said_at(double uptime_s, std::string text) {
   return {
@@ -54,12 +30,16 @@ Snapshot node(std::vector<KernelRecord> records) {
   return snapshot;
 }
 
+Findings findings_in(const Snapshot& snapshot) {
+  static const Profile profile = load_profile({}, "generic").value();
+  return ask(checks::host_kernel_log::check, snapshot, profile);
+}
+
 // "fail 0000:12:00.0 pcie_fatal: 1 incident (2 lines) …": up to the quoted line, and what is with
 // it.
 std::vector<std::string> judged(const Snapshot& snapshot) {
   std::vector<std::string> said;
-  const Profile profile{.host = HostLimits{.kernel_log = kLimits}};
-  for (const Finding& finding : ask(checks::host_kernel_log::check, snapshot, profile)) {
+  for (const Finding& finding : findings_in(snapshot)) {
     const auto with = finding.message.find("; with it");
     said.push_back(
         fmt::format("{} {} {}{}", to_string(finding.outcome), finding.device,
@@ -113,17 +93,12 @@ TEST(KernelFaultsTest, LeavesAMachineCheckAtAnotherTimeItsOwnFault) {
 }
 
 std::vector<SeenBy> who_else(const Snapshot& snapshot) {
-  return ask(checks::host_kernel_log::check, snapshot, {.host = HostLimits{.kernel_log = kLimits}})
-      .front()
-      .seen_by;
+  return findings_in(snapshot).front().seen_by;
 }
 
-TEST(KernelFaultsTest, KnowsWhichChecksCountPcieErrors) {
+TEST(KernelFaultsTest, KnowsWhichChecksCountErrorsOfPcieAndMemory) {
   EXPECT_THAT(who_else(node(kAerIncident)), ElementsAre(SeenBy{"pci.errors", "0000:12:00.0"},
                                                         SeenBy{"pci.devices", "0000:12:00.0"}));
-}
-
-TEST(KernelFaultsTest, LeavesOnlyMemoryToTheMemoryControllers) {
   const auto check = said_at(7000, "mce: [Hardware Error]: CPU 1: Machine Check: 0 Bank 7: be00");
   EXPECT_THAT(who_else(node({check})), IsEmpty());
   EXPECT_THAT(who_else(node({check, said_at(7001, "Memory failure: 0x1")})),
