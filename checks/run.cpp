@@ -188,35 +188,25 @@ static_assert(kSubjects.size() == kProbeNames.size() &&
               std::ranges::is_sorted(kSubjects, {}, &Subject::probe));
 
 // Hardware on the bus that could not be observed otherwise.
-enum class Shown { none, of_another_driver, ours };
+struct ShownByBus {
+  bool any = false;
+  bool ours = false;  // not only of another vendor, or with another driver (vfio-pci, nouveau)
+};
 
-Shown shown(const std::vector<const PciDevice*>& devices, bool (*ours)(const PciDevice&)) {
-  if (devices.empty()) return Shown::none;
-  const bool any = std::ranges::any_of(devices, [&](const auto* device) { return ours(*device); });
-  return any ? Shown::ours : Shown::of_another_driver;
-}
-
-// False for a GPU of another vendor, or one with another driver (vfio-pci, nouveau).
-bool is_nvmls(const PciDevice& device) {
+ShownByBus shown_by_bus(const Snapshot& snapshot, Probe probe) {
   constexpr unsigned kNvidia = 0x10de;
-  return device.vendor == kNvidia && (device.driver.empty() || device.driver == "nvidia");
-}
-
-// GPUs with the amdgpu driver are observed with the bus.
-std::vector<const PciDevice*> gpus_to_ask(const Snapshot& snapshot) {
-  auto gpus = devices_of(snapshot, PciKind::gpu);
-  std::erase_if(gpus, [&](const PciDevice* gpu) {
-    return std::ranges::count(snapshot.pci->amd_gpus, gpu->address, &AmdGpu::address) > 0;
+  const bool gpus = probe == Probe::nvml;
+  if (!gpus && probe != Probe::infiniband) return {};
+  auto devices = devices_of(snapshot, gpus ? PciKind::gpu : PciKind::hca);
+  // GPUs with the amdgpu driver are observed with the bus.
+  std::erase_if(devices, [&](const PciDevice* device) {
+    return std::ranges::count(snapshot.pci->amd_gpus, device->address, &AmdGpu::address) > 0;
   });
-  return gpus;
-}
-
-bool is_for_rdma(const PciDevice& device) { return device.driver != "vfio-pci"; }
-
-Shown shown_by_bus(const Snapshot& snapshot, Probe probe) {
-  if (probe == Probe::nvml) return shown(gpus_to_ask(snapshot), is_nvmls);
-  if (probe == Probe::infiniband) return shown(devices_of(snapshot, PciKind::hca), is_for_rdma);
-  return Shown::none;
+  const bool ours = std::ranges::any_of(devices, [&](const PciDevice* device) {
+    if (!gpus) return device->driver != "vfio-pci";
+    return device->vendor == kNvidia && (device->driver.empty() || device->driver == "nvidia");
+  });
+  return {.any = !devices.empty(), .ours = ours};
 }
 
 // Empty if the section was observed.
@@ -236,11 +226,6 @@ bool is_named(const Snapshot& snapshot) {
   constexpr int kFunctionNotFound = 13;
   const int code = snapshot.nvml->trouble_code;
   return snapshot.nvml.ok() && (code == kLibraryNotFound || code == kFunctionNotFound);
-}
-
-// A library given by path is required, unless the profile expects no GPUs.
-bool counts_on_nvml(const Snapshot& snapshot, const Profile& profile) {
-  return is_named(snapshot) && profile.gpu->present.count.value_or(1) > 0;
 }
 
 // How the container was recognised; empty outside of containers.
@@ -395,13 +380,12 @@ std::vector<NotObserved> not_observed(const Snapshot& snapshot, const Profile& p
     if (!why || !needed(selected, probe)) return;
     const auto& subject = kSubjects.at(static_cast<std::size_t>(probe));
     const auto on_bus = shown_by_bus(snapshot, probe);
-    const bool gpus = probe == Probe::nvml;
+    const bool named = probe == Probe::nvml && is_named(snapshot);
+    // A library given by path is required, unless the profile expects no GPUs.
     const bool expected = std::ranges::count(profile.must_observe, subject.group) > 0 ||
-                          on_bus == Shown::ours || (gpus && counts_on_nvml(snapshot, profile));
+                          on_bus.ours || (named && profile.gpu->present.count.value_or(1) > 0);
     const bool nothing_to_see = section.ok() || section.status == Status::absent;
-    const bool is_named_or_shown =
-        expected || on_bus != Shown::none || (gpus && is_named(snapshot));
-    if (nothing_to_see && !is_named_or_shown) return;
+    if (nothing_to_see && !expected && !on_bus.any && !named) return;
     gaps.push_back({.what = std::string(subject.what),
                     .reason = printable(*why),
                     .required = expected && needed(counting, probe)});

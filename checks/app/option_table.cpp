@@ -70,13 +70,7 @@ Result<void> take_context(std::string& target, Text value) {
   return {};
 }
 
-Result<void> take_library(std::string& target, Text value) {
-  if (value.empty()) return make_error("expected the file of a library");
-  target = value;
-  return {};
-}
-
-Result<void> take_nhc_conf(std::string& target, Text value) {
+Result<void> take_file(std::string& target, Text value) {
   if (value.empty()) return make_error("expected a file");
   target = value;
   return {};
@@ -115,7 +109,7 @@ constexpr auto kHost = option<&C::host>(
     "in a container, observe the host that it runs on; needs the host's PID namespace and a "
     "privileged container");
 template <class C>
-constexpr auto kNvml = option<&C::nvml, take_library>(
+constexpr auto kNvml = option<&C::nvml, take_file>(
     "--nvml", "FILE", "query GPUs by this library instead of the driver's libnvidia-ml.so.1");
 template <class C>
 constexpr auto kState = option<&C::state>(
@@ -176,7 +170,7 @@ constexpr std::array kOptions<C>{
     context<C>("the reason for this run (default manual)"),
     option<&C::only, take_checks>("--only", "GLOB,...", "run only these checks"),
     option<&C::skip, take_checks>("--skip", "GLOB,...", "skip these checks"),
-    option<&C::nhc_conf, take_nhc_conf>(
+    option<&C::nhc_conf, take_file>(
         "--nhc-conf", "FILE",
         "judge by the lines of this configuration of NHC instead of the context's checks; in a "
         "folder, by the file for the node's size"),

@@ -122,9 +122,7 @@ class Translation {
 
   [[nodiscard]] Report conclude(const std::string& context) {
     // A hanging driver drains a node under NHC as well, by its watchdog.
-    auto only = only_;
-    only.emplace_back(kProbes);
-    auto report = muster::judge(snapshot_, profile_, {.context = context, .only = std::move(only)});
+    auto report = muster::judge(snapshot_, profile_, {.context = context, .only = only_});
     for (const auto& [line, row] : translated_) refuse_if_skipped(report, line, *row);
     keep_hangs(report);
     report.findings.insert(report.findings.end(), findings_.begin(), findings_.end());
@@ -224,8 +222,8 @@ class Translation {
   Profile profile_;  // with the limits of the lines
   const Config& config_;
   const Measured& measured_;
-  std::vector<std::string> ids_;   // in the order of the file
-  std::vector<std::string> only_;  // muster's own among them
+  std::vector<std::string> ids_;                         // in the order of the file
+  std::vector<std::string> only_{std::string(kProbes)};  // muster's own checks that run
   std::map<std::string_view, int> limits_;
   std::vector<std::pair<CheckLine, const Row*>> translated_;
   ProbeSet probes_;
