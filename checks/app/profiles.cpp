@@ -218,48 +218,48 @@ Attempt<std::vector<Snapshot>> fit_nodes(std::vector<Source> sources, const Prof
               .message = fmt::format("most nodes are unfit to make a profile: {}", last)});
 }
 
-class Validation {
- public:
-  Validation(const ValidateCommand& command, const Caller& caller)
-      : command_(command),
-        caller_(caller),
-        sources_(sources_of(caller.variables, command.root, {})) {}
+struct Validation {
+  const Caller& caller;
+  const std::string& root;
+  ProfileSources sources;
+  std::vector<std::string> reported = {};
+  std::string output = {};
+  bool failed = false;
 
   [[nodiscard]] int run() {
-    if (const auto root = check_root(command_.root); !root) {
-      return fail(caller_, bad_configuration(root.error()).value());
+    if (const auto checked = check_root(root); !checked) {
+      return fail(caller, bad_configuration(checked.error()).value());
     }
-    const auto site = read_site(sources_);
+    const auto site = read_site(sources);
     if (site) {
       check_site(*site);
     } else {
       report_error(site.error().message);
     }
-    return deliver(caller_, "", output_, failed_ ? kExitConfiguration : kExitHealthy);
+    return deliver(caller, "", output, failed ? kExitConfiguration : kExitHealthy);
   }
 
- private:
   void report_error(const std::string& message) {
-    failed_ = true;
-    if (std::ranges::count(reported_, message) > 0) return;  // several profiles may report it
-    reported_.push_back(message);
-    caller_.console.note(fmt::format("muster: {}", message));
+    failed = true;
+    if (std::ranges::count(reported, message) > 0) return;  // several profiles may report it
+    reported.push_back(message);
+    caller.console.note(fmt::format("muster: {}", message));
   }
 
-  void report_ok(std::string_view what) { output_ += fmt::format("ok: {}\n", printable(what)); }
+  void report_ok(std::string_view what) { output += fmt::format("ok: {}\n", printable(what)); }
 
   void check_site(const SiteFile& site) {
-    const auto before = reported_.size();
+    const auto before = reported.size();
     check_profile(site.profile.empty() ? "generic" : site.profile, site);
     check_slurm(site);
-    if (const auto rules = repair::read_repair_rules(sources_); !rules) {
+    if (const auto rules = repair::read_repair_rules(sources); !rules) {
       report_error(rules.error().message);
     }
     std::error_code failure;
     const bool exists = std::filesystem::exists(site.shown, failure);
     if (!exists) {
       report_ok(fmt::format("no {}: using built-in defaults", site.shown));
-    } else if (reported_.size() == before) {
+    } else if (reported.size() == before) {
       report_ok(site.shown);
     }
     check_own_profiles();
@@ -267,19 +267,19 @@ class Validation {
 
   // With the site's overrides.
   void check_profile(const std::string& name, const SiteFile& site) {
-    const auto profile = read_profile_of(sources_, name);
+    const auto profile = read_profile_of(sources, name);
     if (!profile && profile.error().missing) {
       return report_error(fmt::format("{}:{}: 'profile': {}", site.shown, site.profile_line,
                                       profile.error().message));
     }
     if (!profile) return report_error(profile.error().message);
     for (const auto& warning : review(*profile)) {
-      caller_.console.note(fmt::format("muster: warning: {}", warning));
+      caller.console.note(fmt::format("muster: warning: {}", warning));
     }
   }
 
   void check_slurm(const SiteFile& site) {
-    const auto block = validate_slurm_block(site, command_.root);
+    const auto block = validate_slurm_block(site, root);
     for (const auto& trouble : block.troubles) report_error(trouble);
     for (const auto& [glob, word] : block.rules.unknown) {
       if (names_check(glob)) continue;
@@ -290,18 +290,18 @@ class Validation {
   }
 
   void check_nhc_conf(const std::string& file) {
-    const auto below = command_.root == "/" ? "" : command_.root;
+    const auto below = root == "/" ? "" : root;
     const auto config = nhc_conf_of({.nhc_conf = fmt::format("{}{}", below, file)});
     if (!config || !*config) return;  // already reported
     for (const auto& line : (*config)->lines) {
       if (line.complaint.empty()) continue;
-      caller_.console.note(
+      caller.console.note(
           fmt::format("muster: warning: {}:{}: {}", file, line.number, line.complaint));
     }
   }
 
   void check_own_profiles() {
-    const auto folder = sources_.site / "profiles";
+    const auto folder = sources.site / "profiles";
     std::vector<std::string> names;
     std::error_code failure;
     std::filesystem::directory_iterator entry(folder, failure);
@@ -315,7 +315,7 @@ class Validation {
     }
     std::ranges::sort(names);
     for (const auto& name : names) {
-      const auto profile = read_profile_of(sources_, name);
+      const auto profile = read_profile_of(sources, name);
       if (profile) {
         report_ok(name);
       } else {
@@ -323,13 +323,6 @@ class Validation {
       }
     }
   }
-
-  const ValidateCommand& command_;
-  const Caller& caller_;
-  const ProfileSources sources_;
-  std::vector<std::string> reported_;
-  std::string output_;
-  bool failed_ = false;
 };
 
 }  // namespace
@@ -370,7 +363,7 @@ int run_make_profile(const ProfilesCommand& command, const Caller& caller, Deadl
 }
 
 int run_validate(const ValidateCommand& command, const Caller& caller) {
-  return Validation(command, caller).run();
+  return Validation{caller, command.root, sources_of(caller.variables, command.root, {})}.run();
 }
 
 }  // namespace muster::app

@@ -93,44 +93,41 @@ std::string folder_of(const std::string& file) {
   return printable(folder.empty() ? "." : folder, 200);
 }
 
-class Replay {
- public:
-  Replay(const CheckCommand& command, const Caller& caller, std::optional<nhc::Config> lines,
-         std::vector<std::string> files, ProfileCache& profiles)
-      : command_(command),
-        caller_(caller),
-        lines_(std::move(lines)),
-        files_(std::move(files)),
-        profiles_(profiles) {}
+struct Replay {
+  const CheckCommand& command;
+  const Caller& caller;
+  std::optional<nhc::Config> lines;
+  std::vector<std::string> files;
+  ProfileCache& profiles;
+  std::vector<FleetNode> fleet = {};
 
   [[nodiscard]] int run() {
-    auto named = Destination::open(caller_.console, command_.output);
-    const int lost = named ? kExitHealthy : fail(caller_, undecided(named.error()).value());
+    auto named = Destination::open(caller.console, command.output);
+    const int lost = named ? kExitHealthy : fail(caller, undecided(named.error()).value());
     // If the file cannot be opened, print the reports instead of losing them.
-    auto destination = named ? std::move(named) : Destination::open(caller_.console, "");
+    auto destination = named ? std::move(named) : Destination::open(caller.console, "");
     Result<void> written;
     int status = kExitHealthy;
     make_in_order(
-        files_.size(), std::thread::hardware_concurrency(),
-        [&](std::size_t index) { return judge_file(files_[index]); },
+        files.size(), std::thread::hardware_concurrency(),
+        [&](std::size_t index) { return judge_file(files[index]); },
         [&](const JudgedFile& judged) {
-          if (!judged.complaint.empty()) caller_.console.note(judged.complaint);
+          if (!judged.complaint.empty()) caller.console.note(judged.complaint);
           status = std::max(status, judged.status,
                             [](int a, int b) { return severity(a) < severity(b); });
-          if (judged.node) fleet_.push_back(*judged.node);
+          if (judged.node) fleet.push_back(*judged.node);
           written = destination->write(judged.text);
           return written.has_value();
         });
     if (written && has_table()) {
       written = destination->write(
-          fleet_table(fleet_, files_.size() - fleet_.size(), width_of(command_, caller_.console)));
+          fleet_table(fleet, files.size() - fleet.size(), width_of(command, caller.console)));
     }
     if (written) written = destination->finish();
-    if (!written) return fail(caller_, undecided(written.error()).value());
+    if (!written) return fail(caller, undecided(written.error()).value());
     return lost == kExitHealthy ? status : lost;
   }
 
- private:
   [[nodiscard]] JudgedFile judge_file(const std::string& file) const {
     const auto began = Clock::now();
     const auto text = read_saved(file);
@@ -142,13 +139,13 @@ class Replay {
       return report ? shown(*report, fleet_node(*report))
                     : refused(kExitUndecided, snapshot.error().message);
     }
-    const auto choice = profiles_.choose(*snapshot);
+    const auto choice = profiles.choose(*snapshot);
     if (!choice) return refused(choice.error().status, choice.error().message);
     const auto own = lines_for(*snapshot);
     if (!own) {
       return refused(own.error().status, fmt::format("{}: {}", file, own.error().message));
     }
-    auto report = judge_as_asked(command_, *own, *snapshot, *choice->profile);
+    auto report = judge_as_asked(command, *own, *snapshot, *choice->profile);
     report.profile_evidence = choice->evidence;
     report.muster = kVersion;
     report.snapshot = file;
@@ -159,32 +156,25 @@ class Replay {
   [[nodiscard]] JudgedFile shown(const Report& report, FleetNode node) const {
     JudgedFile judged{.status = exit_status(report)};
     if (has_table()) judged.node = std::move(node);
-    if (has_table() && files_.size() > kFewNodes && !command_.verbose) return judged;
-    judged.text = render(report, command_, caller_.console, true);
-    if (has_table() && !command_.quiet) judged.text.push_back('\n');
+    if (has_table() && files.size() > kFewNodes && !command.verbose) return judged;
+    judged.text = render(report, command, caller.console, true);
+    if (has_table() && !command.quiet) judged.text.push_back('\n');
     return judged;
   }
 
   // In a folder, the file for the size of the node.
   [[nodiscard]] Attempt<std::optional<nhc::Config>> lines_for(const Snapshot& snapshot) const {
-    if (!nhc_conf_by_size(command_)) return lines_;
-    return nhc_conf_of(command_, snapshot.identity->instance_size);
+    if (!nhc_conf_by_size(command)) return lines;
+    return nhc_conf_of(command, snapshot.identity->instance_size);
   }
 
   [[nodiscard]] bool has_table() const {
-    return command_.format == Format::text && files_.size() > 1;
+    return command.format == Format::text && files.size() > 1;
   }
 
   [[nodiscard]] static JudgedFile refused(int status, std::string_view why) {
     return {.status = status, .complaint = fmt::format("muster: {}", why)};
   }
-
-  const CheckCommand& command_;
-  const Caller& caller_;
-  std::optional<nhc::Config> lines_;
-  std::vector<std::string> files_;
-  ProfileCache& profiles_;
-  std::vector<FleetNode> fleet_;
 };
 
 }  // namespace
@@ -217,7 +207,7 @@ int run_replay(const CheckCommand& command, const Caller& caller) {
                                                                   : format)});
   }
   ProfileCache profiles(sources, std::move(named));
-  return Replay(command, caller, std::move(*lines), std::move(*files), profiles).run();
+  return Replay{command, caller, std::move(*lines), std::move(*files), profiles}.run();
 }
 
 int run_fleet(const FleetCommand& command, const Caller& caller) {
