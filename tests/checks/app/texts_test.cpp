@@ -47,7 +47,7 @@ class TextsTest : public ::testing::Test {
     return caller_.out().substr(before);
   }
 
-  // What `muster profiles` prints.
+  // Runs `muster profiles` and returns its output.
   std::string printed(const ProfilesCommand& command) {
     EXPECT_EQ(run_profiles(command, caller_.caller()), 0);
     return caller_.out();

@@ -22,40 +22,30 @@ Findings judge(Cpu cpu, const Profile& profile = kExpected) {
   return ask(checks::host_cpu::check, {.cpu = observed(std::move(cpu))}, profile);
 }
 
-TEST(HostCpuTest, LeavesOutNumaNodesOfMemoryOnly) {
-  Cpu cpu = kHealthy;
-  cpu.numa_nodes->push_back({.id = 2, .cpus = std::string()});
-  EXPECT_THAT(judge(cpu), ElementsAre(passes()));
-}
-
-TEST(HostCpuTest, FailsAnOfflineCoreWithoutAnyLimit) {
-  const Cpu cpu{.cores = 7U, .threads = 14U, .offline = std::string("3,11")};
-  EXPECT_THAT(judge(cpu, {}), ElementsAre(fails("node", Remedy::reboot,
-                                                {std::int64_t{2}, std::int64_t{0}, "CPUs"})));
-}
-
-TEST(HostCpuTest, OnlyWarnsOfOfflineThreadsThatLookLikeSmtSwitchedOff) {
-  const Cpu cpu{.cores = 8U, .threads = 8U, .offline = std::string("8-15")};
-  EXPECT_THAT(judge(cpu, {}), ElementsAre(warns("node", Remedy::fix_config,
-                                                {std::int64_t{8}, std::int64_t{0}, "CPUs"})));
-}
-
-TEST(HostCpuTest, AcceptsOfflineThreadsIfTheExpectedNumberIsOnline) {
-  const Cpu cpu{.cores = 8U, .threads = 8U, .offline = std::string("8-15")};
-  EXPECT_THAT(judge(cpu, {.host = HostLimits{.cpu = {.threads = 8}}}), ElementsAre(passes()));
-}
-
-TEST(HostCpuTest, IsUnknownIfExpectedCountsCouldNotBeRead) {
-  Cpu cpu = kHealthy;
-  cpu.sockets = make_error("read topology: Input/output error");
-  cpu.numa_nodes = make_missing("no node directory");
-  EXPECT_THAT(judge(cpu), ElementsAre(unknown(), unknown()));
-}
-
-TEST(HostCpuTest, IsUnknownIfTheListOfOfflineCpusIsGarbled) {
-  Cpu cpu = kHealthy;
-  cpu.offline = make_error("offline: not a list");
-  EXPECT_THAT(judge(cpu), ElementsAre(unknown()));
+TEST(HostCpuTest, JudgesEachCase) {
+  Cpu with_memory = kHealthy;
+  with_memory.numa_nodes->push_back({.id = 2, .cpus = std::string()});
+  Cpu unread = kHealthy;
+  unread.sockets = make_error("read topology: Input/output error");
+  unread.numa_nodes = make_missing("no node directory");
+  Cpu garbled = kHealthy;
+  garbled.offline = make_error("offline: not a list");
+  const Cpu half{.cores = 8U, .threads = 8U, .offline = std::string("8-15")};
+  const std::int64_t none = 0;
+  expect_each({
+      {"leaves out NUMA nodes of memory only", judge(with_memory), {passes()}},
+      {"fails an offline core without any limit",
+       judge({.cores = 7U, .threads = 14U, .offline = std::string("3,11")}, {}),
+       {fails("node", Remedy::reboot, {std::int64_t{2}, none, "CPUs"})}},
+      {"only warns of offline threads that look as if SMT is off",
+       judge(half, {}),
+       {warns("node", Remedy::fix_config, {std::int64_t{8}, none, "CPUs"})}},
+      {"accepts offline threads if the expected number is online",
+       judge(half, {.host = HostLimits{.cpu = {.threads = 8}}}),
+       {passes()}},
+      {"is unknown if expected counts could not be read", judge(unread), {unknown(), unknown()}},
+      {"is unknown if the list of offline CPUs is garbled", judge(garbled), {unknown()}},
+  });
 }
 
 }  // namespace host_cpu
@@ -82,26 +72,20 @@ Earlier seen_before(std::uint64_t corrected) {
           .counters = {{"edac.mc0.corrected", {{.uptime_s = 8200, .value = corrected}}}}};
 }
 
-TEST(HostEdacTest, PassesBelowTheRate) {
+TEST(HostEdacTest, JudgesTheRateSinceTheLastRun) {
   Snapshot snapshot = node(one_controller(7, 0));
   snapshot.earlier = seen_before(5);
   EXPECT_THAT(judge(snapshot), ElementsAre(passes("mc0")));
-}
-
-TEST(HostEdacTest, WarnsOfASaturatedCounter) {
-  Snapshot snapshot = node(one_controller(0xffffffff, 0));
+  // A node that is inspected once a day: the errors are a day's, not an hour's.
+  snapshot = node(one_controller(25, 0));
+  snapshot.identity.facts.uptime_s = 8200 + 24 * 3600.0;
+  snapshot.earlier = seen_before(1);
+  EXPECT_THAT(judge(snapshot), ElementsAre(passes("mc0")));
+  snapshot = node(one_controller(0xffffffff, 0));
   const auto saturated = warns("mc0", Remedy::watch, {std::int64_t{0xffffffff}});
   EXPECT_THAT(judge(snapshot), ElementsAre(saturated));
   snapshot.earlier = seen_before(0xffffffff);
   EXPECT_THAT(judge(snapshot), ElementsAre(saturated));
-}
-
-// A node that is inspected once a day: the errors are a day's, not an hour's.
-TEST(HostEdacTest, TheRateIsThatOfTheTimeSinceTheLastRun) {
-  Snapshot snapshot = node(one_controller(25, 0));
-  snapshot.identity.facts.uptime_s = 8200 + 24 * 3600.0;
-  snapshot.earlier = seen_before(1);
-  EXPECT_THAT(judge(snapshot), ElementsAre(passes("mc0")));
 }
 
 TEST(HostEdacTest, JudgesEveryController) {
@@ -112,19 +96,21 @@ TEST(HostEdacTest, JudgesEveryController) {
                                                {std::int64_t{2}, std::int64_t{0}, "errors"})));
 }
 
-TEST(HostEdacTest, IsUnknownIfACounterCouldNotBeRead) {
-  std::vector<EdacController> edac = one_controller(0, 0);
-  edac[0].uncorrected = make_error("ue_count: garbled");
-  EXPECT_THAT(judge(node(edac)), ElementsAre(unknown("mc0")));
-  edac = one_controller(0, 0);
-  edac[0].corrected = make_error("ce_count: garbled");
-  EXPECT_THAT(judge(node(edac)), ElementsAre(unknown("mc0")));
-}
-
-TEST(HostEdacTest, ARateIsUnknownWithoutTheTimeSinceBoot) {
-  Snapshot snapshot = node(one_controller(0, 0));
-  snapshot.identity->uptime_s = make_error("uptime: empty");
-  EXPECT_THAT(judge(snapshot), ElementsAre(unknown("mc0")));
+TEST(HostEdacTest, IsUnknownIfACounterOrTheTimeSinceBootCouldNotBeRead) {
+  expect_findings(checks::host_edac::check, node(one_controller(0, 0)), kTenPerHour,
+                  {{"uncorrected errors",
+                    [](Snapshot& node) {
+                      node.kernel->edac->front().uncorrected = make_error("ue_count: garbled");
+                    },
+                    {unknown("mc0")}},
+                   {"corrected errors",
+                    [](Snapshot& node) {
+                      node.kernel->edac->front().corrected = make_error("ce_count: garbled");
+                    },
+                    {unknown("mc0")}},
+                   {"uptime",
+                    [](Snapshot& node) { node.identity->uptime_s = make_error("uptime: empty"); },
+                    {unknown("mc0")}}});
 }
 
 TEST(HostEdacTest, JudgesEachCase) {
@@ -154,28 +140,27 @@ ThermalZone zone(double now) {
   return {.name = "thermal_zone3 (TH30)", .now_c = now, .critical_c = 105.0, .hot_c = 103.0};
 }
 
-TEST(HostTemperatureTest, AHotZoneBelowItsLimitIsWell) {
-  EXPECT_THAT(judge(std::vector<ThermalZone>{zone(97.9), zone(40)}), ElementsAre(passes()));
-}
-
-TEST(HostTemperatureTest, WarnsShortOfTheLimitAndFailsAtIt) {
-  EXPECT_EQ(judge(std::vector<ThermalZone>{zone(98)}).front().outcome, Outcome::warn);
-  EXPECT_THAT(
-      judge(std::vector<ThermalZone>{zone(103)}),
-      ElementsAre(fails("thermal_zone3 (TH30)", Remedy::reseat_or_replace, {103.0, 103.0, "C"})));
-}
-
-TEST(HostTemperatureTest, SkipsZonesWithoutLimitOrTemperature) {
-  auto without = zone(120);
-  without.critical_c = 0.0;
-  without.hot_c = make_missing("none");
-  EXPECT_EQ(judge(std::vector<ThermalZone>{without}).front().outcome, Outcome::skip);
+TEST(HostTemperatureTest, JudgesEachCase) {
+  using Zones = std::vector<ThermalZone>;
+  auto without_limit = zone(120);
+  without_limit.critical_c = 0.0;
+  without_limit.hot_c = make_missing("none");
   auto silent = zone(0);
   silent.now_c = make_error("No data available");
-  EXPECT_EQ(judge(std::vector<ThermalZone>{silent}).front().outcome, Outcome::skip);
-  using Zones = Fact<std::vector<ThermalZone>>;
-  EXPECT_EQ(judge(Zones::absent("no zone")).front().outcome, Outcome::skip);
-  EXPECT_EQ(judge(Zones::unreadable("Permission denied")).front().outcome, Outcome::unknown);
+  const auto name = zone(0).name;
+  expect_each({
+      {"a hot zone below its limit", judge(Zones{zone(97.9), zone(40)}), {passes()}},
+      {"short of the limit",
+       judge(Zones{zone(98)}),
+       {warns(name, Remedy::watch, {98.0, 103.0, "C"})}},
+      {"at the limit",
+       judge(Zones{zone(103)}),
+       {fails(name, Remedy::reseat_or_replace, {103.0, 103.0, "C"})}},
+      {"no limit", judge(Zones{without_limit}), {skips()}},
+      {"no temperature", judge(Zones{silent}), {skips()}},
+      {"no zone", judge(make_missing("no zone")), {skips()}},
+      {"unreadable zones", judge(make_error("Permission denied")), {unknown()}},
+  });
 }
 
 }  // namespace host_temperature

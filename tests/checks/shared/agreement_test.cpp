@@ -46,7 +46,7 @@ TEST(PeersTest, OneOfEightHcasAtHalfItsRateFails) {
   EXPECT_THAT(rate_of(node), ElementsAre(is(Outcome::fail, "mlx5_ib3")));
   for (unsigned i = 0; i < 8; ++i) set_rate(node, i, 200, 4, "HDR");
   EXPECT_THAT(rate_of(node), ElementsAre(is(Outcome::pass, "node")));
-  // Two of four are no majority.
+  // Two of four are not a majority.
   node = ib_node::node();
   for (unsigned i = 0; i < 2; ++i) set_rate(node, i, 200, 4, "HDR");
   EXPECT_THAT(rate_of(node), ElementsAre(is(Outcome::warn, "node")));

@@ -85,9 +85,11 @@ TEST(KernelFaultsTest, IsNamedByTheClassThatFails) {
 
 TEST(KernelFaultsTest, LeavesAMachineCheckAtAnotherTimeItsOwnFault) {
   EXPECT_THAT(
-      judged(node({said_at(6000, "mce: [Hardware Error]: CPU 1: Machine Check: 0 Bank 7: be00"),
-                   said_at(6500, "mce: [Hardware Error]: CPU 1: Machine Check: 0 Bank 7: be00"),
-                   said_at(7000, "Memory failure: 0x1234: recovery action: Recovered")})),
+      judged(
+          node({said_at(6000, "mce: [Hardware Error]: CPU 1: Machine Check: 0 Bank 7: be00"),
+                said_at(6500, "mce: [Hardware Error]: CPU 1: Machine Check: 0 Bank 7: be00"),
+                said_at(7000,
+                        "Memory failure: 0x1234: recovery action for dirty LRU page: Recovered")})),
       ElementsAre("fail node machine_check: 2 incidents (2 lines)",
                   "fail node memory_uncorrected: once"));
 }
@@ -101,8 +103,11 @@ TEST(KernelFaultsTest, KnowsWhichChecksCountErrorsOfPcieAndMemory) {
                                                         SeenBy{"pci.devices", "0000:12:00.0"}));
   const auto check = said_at(7000, "mce: [Hardware Error]: CPU 1: Machine Check: 0 Bank 7: be00");
   EXPECT_THAT(who_else(node({check})), IsEmpty());
-  EXPECT_THAT(who_else(node({check, said_at(7001, "Memory failure: 0x1")})),
-              ElementsAre(SeenBy{"host.edac", "*"}));
+  EXPECT_THAT(
+      who_else(node(
+          {check,
+           said_at(7001, "Memory failure: 0x1: recovery action for dirty LRU page: Recovered")})),
+      ElementsAre(SeenBy{"host.edac", "*"}));
 }
 
 TEST(KernelFaultsTest, ParsesTheSubjectOfAFirmwareRecord) {
