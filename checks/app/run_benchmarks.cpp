@@ -59,14 +59,6 @@ std::string work_on_gpus(const Snapshot& snapshot) {
   return {};
 }
 
-// The finding for a run that printed no report.
-Finding of_failed_run(const Ended& ended) {
-  const auto lines = split_lines(ended.err);
-  return of_no_test(Outcome::unknown,
-                    fmt::format("muster-bench exited with status {} without a report: {}",
-                                ended.status, printable(lines.empty() ? "" : lines.front(), 200)));
-}
-
 std::vector<std::string> ids_of(const Report& report) {
   std::vector<std::string> ids;
   for (const auto& check : report.checks) ids.push_back(check.id);
@@ -139,14 +131,12 @@ Clock::duration add_node_tests(Report& report, const Snapshot& snapshot, const s
                 {"node", "--level=quick", fmt::format("--only={}", tests),
                  fmt::format("--budget={:.1f} s", own), "--format=json", "--verbose"},
                 limit);
-  auto answer = ended ? parse_report(ended->out) : Result<Report>(tl::unexpected(ended.error()));
+  auto answer = ended ? nhc::parse_output({ended->status, ended->out, ended->err})
+                      : make_error(fmt::format("muster-bench: {}", ended.error().message));
   if (answer) {
     add_findings(report, std::move(answer->findings), ids_of(*answer));
   } else {
-    add_findings(report,
-                 {ended ? of_failed_run(*ended)
-                        : of_no_test(Outcome::unknown,
-                                     fmt::format("muster-bench: {}", ended.error().message))},
+    add_findings(report, {of_no_test(Outcome::unknown, answer.error().message)},
                  {std::string(kNoTests)});
   }
   return Clock::now() - limit.started();

@@ -64,25 +64,6 @@ void add_limit(Benchmark& benchmark, const LineLimit& limit) {
   benchmark.checks.push_back(fmt::format("bench.{}", limit.name));
 }
 
-Result<Report> parse_output(const BenchmarkOutput& output) {
-  if (trim(output.out).empty()) {
-    const auto lines = split_lines(output.err);
-    const auto first = std::ranges::find_if(lines, [](auto line) { return !trim(line).empty(); });
-    return make_error(
-        fmt::format("muster-bench exited with status {} without a report{}{}", output.status,
-                    first == lines.end() ? "" : ": ",
-                    first == lines.end() ? "" : printable(trim(*first), kLongestText)));
-  }
-  const auto report = parse_report(output.out);
-  if (!report) {
-    return make_error(fmt::format("muster-bench: invalid report: {}",
-                                  printable(report.error().message, kLongestText)));
-  }
-  if (exit_status(*report) == output.status) return report;
-  return make_error(fmt::format("muster-bench reported {} and exited with status {}",
-                                to_string(report->verdict), output.status));
-}
-
 Value printable_value(Value value) {
   if (auto* text = std::get_if<std::string>(&value)) *text = printable(*text, kLongestText);
   return value;
@@ -276,6 +257,25 @@ std::map<int, Result<Benchmark>> benchmarks_on(const Config& config, const Snaps
         fmt::format("NVML lists no GPU{}{}", why.empty() ? "" : ": ", printable(why, 120)));
   }
   return benchmarks;
+}
+
+Result<Report> parse_output(const BenchmarkOutput& output) {
+  if (trim(output.out).empty()) {
+    const auto lines = split_lines(output.err);
+    const auto first = std::ranges::find_if(lines, [](auto line) { return !trim(line).empty(); });
+    return make_error(
+        fmt::format("muster-bench exited with status {} without a report{}{}", output.status,
+                    first == lines.end() ? "" : ": ",
+                    first == lines.end() ? "" : printable(trim(*first), kLongestText)));
+  }
+  const auto report = parse_report(output.out);
+  if (!report) {
+    return make_error(fmt::format("muster-bench: invalid report: {}",
+                                  printable(report.error().message, kLongestText)));
+  }
+  if (exit_status(*report) == output.status) return report;
+  return make_error(fmt::format("muster-bench reported {} and exited with status {}",
+                                to_string(report->verdict), output.status));
 }
 
 std::vector<Finding> findings_of(const BenchmarkOutput& output, const Benchmark& benchmark) {

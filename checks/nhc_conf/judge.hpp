@@ -32,6 +32,10 @@ struct BenchmarkOutput {
   std::string out, err;
 };
 
+// Returns the report that muster-bench printed. An error if there is none, or if it contradicts the
+// exit status.
+[[nodiscard]] Result<Report> parse_output(const BenchmarkOutput& output);
+
 // Returns the findings of the report that muster-bench printed, or one `unknown` if the report
 // is incomplete or contradicts itself or the exit status; and an `unknown` for each check of
 // `benchmark` that was not judged.

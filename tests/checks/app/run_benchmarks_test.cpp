@@ -249,6 +249,12 @@ TEST_F(NodeTestsTest, ATestThatCouldNotRunIsUnknown) {
   report = after_tests(Outcome::pass, std::chrono::milliseconds(300));
   EXPECT_EQ(report.verdict, Verdict::unknown);
   EXPECT_THAT(report.findings.front().message, HasSubstr("did not answer within"));
+  // It was killed after it printed its report.
+  answering_about_copies(Outcome::pass);
+  printing_report(137, "");
+  report = after_tests();
+  EXPECT_EQ(report.verdict, Verdict::unknown);
+  EXPECT_THAT(report.findings.front().message, HasSubstr("exited with status 137"));
 }
 
 TEST_F(NodeTestsTest, NothingRunsOnASickNodeOrOnBusyGpus) {
