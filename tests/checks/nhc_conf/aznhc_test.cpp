@@ -79,22 +79,6 @@ void add_port(Snapshot& node, const CheckLine& line) {
                                      .counters = {{"link_downed", std::uint64_t{0}}}}}});
 }
 
-void add_gpus(Snapshot& node, const CheckLine& line, bool volta) {
-  for (unsigned i = 0; i < number(line, 0); ++i) {
-    node.nvml.facts.gpus.push_back(sound_gpu(i, volta));
-  }
-}
-
-void add_disks(Snapshot& node, unsigned count) {
-  for (unsigned i = 0; i < count; ++i) {
-    node.disks.facts.nvme.push_back({.name = fmt::format("nvme{}n1", i),
-                                     .controller = fmt::format("nvme{}", i),
-                                     .state = std::string("live"),
-                                     .size_bytes = std::uint64_t{1} << 40U,
-                                     .read_only = false});
-  }
-}
-
 // The node that the lines describe.
 Snapshot node_for(const Config& config, bool volta) {
   Snapshot node{.identity = observed(Identity{.hostname = "n3", .uptime_s = kUptime}),
@@ -116,9 +100,13 @@ Snapshot node_for(const Config& config, bool volta) {
     } else if (line.check == "check_hw_ib") {
       add_port(node, line);
     } else if (line.check == "check_gpu_count") {
-      add_gpus(node, line, volta);
+      for (unsigned i = 0; i < number(line, 0); ++i) {
+        node.nvml.facts.gpus.push_back(sound_gpu(i, volta));
+      }
     } else if (line.check == "check_nvme_count") {
-      add_disks(node, number(line, 0));
+      for (unsigned i = 0; i < number(line, 0); ++i) {
+        node.disks.facts.nvme.push_back(sound_disk(i));
+      }
     }
   }
   return node;

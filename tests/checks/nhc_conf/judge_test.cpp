@@ -17,6 +17,7 @@
 #include "lib/profile/limits/gpu.hpp"
 #include "lib/profile/limits/host.hpp"
 #include "lib/profile/limits/ib.hpp"
+#include "tests/checks/nhc_conf/literal_node.hpp"
 #include "tests/support/printers.hpp"
 
 namespace muster::nhc::judge_test {
@@ -28,11 +29,7 @@ using ::testing::HasSubstr;
 Snapshot node() {
   return {.identity = observed(Identity{.hostname = "n3"}),
           .cpu = observed(Cpu{.sockets = 2U, .cores = 8U, .threads = 8U}),
-          .disks = observed(Disks{.nvme = {{.name = "nvme0n1",
-                                            .controller = "nvme0",
-                                            .state = std::string("live"),
-                                            .size_bytes = std::uint64_t{1} << 40U,
-                                            .read_only = false}}}),
+          .disks = observed(Disks{.nvme = {sound_disk(0)}}),
           .network = observed(Network{.interfaces = {{.name = "eth0"}}})};
 }
 

@@ -42,6 +42,14 @@ inline Gpu sound_gpu(unsigned index, bool volta) {
   return gpu;
 }
 
+inline Nvme sound_disk(unsigned index) {
+  return {.name = fmt::format("nvme{}n1", index),
+          .controller = fmt::format("nvme{}", index),
+          .state = std::string("live"),
+          .size_bytes = std::uint64_t{1} << 40U,
+          .read_only = false};
+}
+
 // Adds a line of the kernel.
 inline void log(Snapshot& node, double hours_ago, std::string text) {
   const auto when = static_cast<std::uint64_t>((kUptime - 3600 * hours_ago) * 1e6);
