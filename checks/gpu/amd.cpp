@@ -30,14 +30,14 @@ Finding about_amd(const AmdGpu& gpu, Outcome outcome, const std::string& message
 std::optional<Finding> heat_of(const Snapshot& snapshot, const AmdGpu& gpu) {
   constexpr double kMarginC = 5;
   if (!gpu.temperatures) return std::nullopt;
+  const auto left = [](const AmdSensor& sensor) { return *sensor.critical_c - sensor.now_c; };
   const AmdSensor* nearest = nullptr;
   for (const auto& sensor : *gpu.temperatures) {
-    if (!sensor.critical_c || *sensor.critical_c <= 0) continue;
-    const double left = *sensor.critical_c - sensor.now_c;
-    if (nearest == nullptr || left < *nearest->critical_c - nearest->now_c) nearest = &sensor;
+    if (sensor.critical_c.value_or(0) <= 0) continue;
+    if (nearest == nullptr || left(sensor) < left(*nearest)) nearest = &sensor;
   }
-  if (nearest == nullptr || *nearest->critical_c - nearest->now_c > kMarginC) return std::nullopt;
-  const bool over = nearest->now_c >= *nearest->critical_c;
+  if (nearest == nullptr || left(*nearest) > kMarginC) return std::nullopt;
+  const bool over = left(*nearest) <= 0;
   return about_amd(gpu, over ? Outcome::fail : Outcome::warn,
                    fmt::format("is at {:.0f} C ({}), its own limit is {:.0f} C", nearest->now_c,
                                nearest->name, *nearest->critical_c),
@@ -46,19 +46,14 @@ std::optional<Finding> heat_of(const Snapshot& snapshot, const AmdGpu& gpu) {
 }
 
 std::optional<Finding> pages_of(const Snapshot& snapshot, const AmdGpu& gpu) {
-  if (!gpu.bad_pages) return std::nullopt;
-  const auto& pages = *gpu.bad_pages;
-  if (pages.failed > 0) {
-    return about_amd(
-        gpu, Outcome::fail,
-        fmt::format("has {} that could not be retired", counted(pages.failed, "bad page")),
-        hardware_remedy(snapshot));
-  }
-  if (pages.pending == 0) return std::nullopt;
+  const AmdBadPages pages = gpu.bad_pages.value_or({});
+  const bool failed = pages.failed > 0;
+  if (!failed && pages.pending == 0) return std::nullopt;
   return about_amd(
       gpu, Outcome::fail,
-      fmt::format("has {} that a reset will retire", counted(pages.pending, "bad page")),
-      gpu::reset_remedy(snapshot));
+      fmt::format("has {} that {}", counted(failed ? pages.failed : pages.pending, "bad page"),
+                  failed ? "could not be retired" : "a reset will retire"),
+      failed ? hardware_remedy(snapshot) : gpu::reset_remedy(snapshot));
 }
 
 // An idle link may be slow now, so the limit applies to its maximum speed.
@@ -74,15 +69,13 @@ std::optional<Finding> replays_of(const Snapshot& snapshot, const AmdGpu& gpu) {
         fmt::format("has a counter of PCIe replays that is saturated at {}", *gpu.replays),
         Remedy::watch, {count_value(*gpu.replays)});
   }
-  const auto key = fmt::format("gpu.{}.pcie_replays", gpu.address);
-  const auto rise = rise_of(snapshot, key, *gpu.replays);
+  const auto rise = rise_of(snapshot, pci::replay_key(gpu.address), *gpu.replays);
   const double most = pci::replays_allowed_per_minute(*speed, *width);
-  const double seen = rise ? rise->per_minute() : 0;
-  if (seen <= most) return std::nullopt;
-  auto finding =
-      about_amd(gpu, Outcome::warn,
-                fmt::format("resends {:.1f} PCIe packets per minute, limit {:.1f}", seen, most),
-                Remedy::watch, {seen, most, "per minute"});
+  if (!rise || rise->per_minute() <= most) return std::nullopt;
+  auto finding = about_amd(
+      gpu, Outcome::warn,
+      fmt::format("resends {:.1f} PCIe packets per minute, limit {:.1f}", rise->per_minute(), most),
+      Remedy::watch, {rise->per_minute(), most, "per minute"});
   finding.seen_by = {{.check = "pci.errors", .device = gpu.address}};
   return finding;
 }
@@ -122,35 +115,19 @@ void compare(const Gpus& gpus, std::string_view what, Finding like, Findings& fi
   append(findings, disagreements(said, {.what = what, .devices = "GPUs"}, like));
 }
 
-// By device id, because integrated graphics must not be compared with accelerators.
-std::map<unsigned, Gpus> by_kind(const Snapshot& snapshot) {
-  std::map<unsigned, Gpus> kinds;
-  for (const auto& gpu : snapshot.pci->amd_gpus) {
-    const PciDevice* device = pci::device_at(snapshot, gpu.address);
-    kinds[device == nullptr ? 0 : device->device].push_back(gpu);
-  }
-  return kinds;
-}
-
-// gpu.ras judges the memory if the profile sets its size.
-bool has_a_limit_of_memory(const Profile& profile) {
-  const auto& present = profile.gpu->present;
-  return present.memory && present.vendor && *present.vendor == GpuVendor::amd;
-}
-
-void compare_memory(const Gpus& gpus, const Finding& broken, Findings& findings) {
-  compare(gpus, "memory", broken, findings, [](const AmdGpu& gpu) {
-    const auto& bytes = gpu.memory_bytes;
-    return bytes ? Fact<std::string>(in_gib(static_cast<double>(*bytes)))
-                 : Fact<std::string>::unreadable(bytes.why());
-  });
-}
-
 void compare_all(const Snapshot& snapshot, const Profile& profile, const Gpus& gpus,
                  Findings& findings) {
   const Finding set{.outcome = Outcome::warn, .remedy = Remedy::fix_config};
   const Finding broken{.outcome = Outcome::fail, .remedy = hardware_remedy(snapshot)};
-  if (!has_a_limit_of_memory(profile)) compare_memory(gpus, broken, findings);
+  const auto& present = profile.gpu->present;
+  // gpu.ras judges the memory if the profile sets its size.
+  if (!present.memory || present.vendor != GpuVendor::amd) {
+    compare(gpus, "memory", broken, findings, [](const AmdGpu& gpu) {
+      const auto& bytes = gpu.memory_bytes;
+      return bytes ? Fact<std::string>(in_gib(static_cast<double>(*bytes)))
+                   : Fact<std::string>::unreadable(bytes.why());
+    });
+  }
   compare(gpus, "xGMI hive", broken, findings, &AmdGpu::hive);
   compare(gpus, "VBIOS", set, findings, &AmdGpu::vbios);
   compare(gpus, "compute partition", set, findings, &AmdGpu::compute_partition);
@@ -159,51 +136,54 @@ void compare_all(const Snapshot& snapshot, const Profile& profile, const Gpus& g
 }
 
 // The counterpart of gpu.memory_used for AMD GPUs.
-std::optional<Finding> left_in_memory(const AmdGpu& gpu, const GpuMemoryUsedLimits& limits) {
-  if (!gpu.memory_used_bytes || !limits.fail_above) return std::nullopt;
+std::optional<Finding> left_in_memory(const AmdGpu& gpu, const Limit<Bytes>& most) {
+  if (!gpu.memory_used_bytes || !most) return std::nullopt;
   const auto used = static_cast<double>(*gpu.memory_used_bytes);
-  if (used <= limits.fail_above->value) return std::nullopt;
+  if (used <= most->value) return std::nullopt;
   return about_amd(gpu, Outcome::warn,
                    fmt::format("has {} of memory in use without a job on the node", in_gib(used)),
-                   Remedy::restart_app, {used, limits.fail_above->value, "B"});
+                   Remedy::restart_app, {used, most->value, "B"});
 }
 
 Findings judge_amd(const Snapshot& snapshot, const Profile& profile, const Context& context) {
   const auto& gpus = snapshot.pci->amd_gpus;
   const bool shared_cap = share_a_cap(gpus);
   Findings findings;
+  // By device id, because integrated graphics must not be compared with accelerators.
+  std::map<unsigned, Gpus> kinds;
   for (const auto& gpu : gpus) {
     auto found = heat_of(snapshot, gpu);
     if (!found) found = pages_of(snapshot, gpu);
     if (!found && !shared_cap) found = power_of(gpu);
     if (!found) found = replays_of(snapshot, gpu);
-    if (!found && context.gpus_idle) found = left_in_memory(gpu, profile.gpu->memory_used);
+    if (!found && context.gpus_idle) {
+      found = left_in_memory(gpu, profile.gpu->memory_used.fail_above);
+    }
     append(findings, std::move(found));
+    const PciDevice* device = pci::device_at(snapshot, gpu.address);
+    kinds[device == nullptr ? 0 : device->device].push_back(gpu);
   }
-  for (const auto& [device, peers] : by_kind(snapshot)) {
-    compare_all(snapshot, profile, peers, findings);
-  }
+  for (const auto& [device, peers] : kinds) compare_all(snapshot, profile, peers, findings);
   return or_pass(std::move(findings),
                  fmt::format("{} cool, without bad memory and configured alike",
                              counted(gpus.size(), "AMD GPU")));
 }
 
 std::optional<Finding> amd_not_applicable(const Snapshot& snapshot, const Profile& /*profile*/) {
-  if (!snapshot.pci.ok() || !snapshot.pci->amd_gpus.empty()) return std::nullopt;
-  return skipped("no GPU with the amdgpu driver");
+  return unless(!snapshot.pci.ok() || !snapshot.pci->amd_gpus.empty(),
+                skipped("no GPU with the amdgpu driver"));
 }
 
 // gpu.ras: AMD GPUs have their driver, all of their memory, and no uncorrectable errors.
 
-constexpr unsigned kAmd = 0x1002;
-
 bool expected_here(const Profile& profile) {
   const auto& present = profile.gpu->present;
-  return present.count.value_or(0) > 0 && present.vendor && *present.vendor == GpuVendor::amd;
+  return present.count.value_or(0) > 0 && present.vendor == GpuVendor::amd;
 }
 
 // GPUs on the bus that should have the driver but do not.
 Findings gpus_without_driver(const Snapshot& snapshot) {
+  constexpr unsigned kAmd = 0x1002;
   Findings findings;
   for (const auto& device : snapshot.pci->devices) {
     const bool amd = device.kind == PciKind::gpu && device.vendor == kAmd;
@@ -218,25 +198,20 @@ Findings gpus_without_driver(const Snapshot& snapshot) {
   return findings;
 }
 
-std::optional<Finding> uncorrected(const Snapshot& snapshot, const AmdGpu& gpu) {
-  std::uint64_t worst = 0;
-  std::string block;
-  for (const auto& [name, counts] : *gpu.ras) {
-    if (counts.uncorrected <= worst) continue;
-    worst = counts.uncorrected;
-    block = name;
+// The block with the most uncorrectable errors, or else one with many corrected errors.
+std::optional<Finding> judge_errors(const Snapshot& snapshot, const AmdGpu& gpu,
+                                    const Limit<int>& most) {
+  const auto worst = std::ranges::max_element(
+      *gpu.ras, {}, [](const auto& block) { return block.second.uncorrected; });
+  if (worst != gpu.ras->end() && worst->second.uncorrected > 0) {
+    const auto count = worst->second.uncorrected;
+    return failed(gpu.address,
+                  fmt::format("the GPU at {} has {} in block {} since its driver was loaded",
+                              gpu.address, counted(count, "uncorrectable error"), worst->first),
+                  gpu::reset_remedy(snapshot), {count_value(count), 0});
   }
-  if (worst == 0) return std::nullopt;
-  return failed(gpu.address,
-                fmt::format("the GPU at {} has {} in block {} since its driver was loaded",
-                            gpu.address, counted(worst, "uncorrectable error"), block),
-                gpu::reset_remedy(snapshot), {count_value(worst), 0});
-}
-
-std::optional<Finding> corrected(const AmdGpu& gpu, const Limit<int>& most) {
-  if (!most) return std::nullopt;
   for (const auto& [name, counts] : *gpu.ras) {
-    if (counts.corrected <= static_cast<std::uint64_t>(*most)) continue;
+    if (!most || counts.corrected <= static_cast<std::uint64_t>(*most)) continue;
     return warned(gpu.address,
                   fmt::format("the GPU at {} has {} in block {}, expected at most {}", gpu.address,
                               counted(counts.corrected, "corrected error"), name, *most),
@@ -246,31 +221,26 @@ std::optional<Finding> corrected(const AmdGpu& gpu, const Limit<int>& most) {
 }
 
 std::optional<Finding> wrong_memory(const Snapshot& snapshot, const AmdGpu& gpu,
-                                    const GpuPresentLimits& limits) {
-  if (!limits.memory || !gpu.memory_bytes) return std::nullopt;
+                                    const Profile& profile) {
+  if (!gpu.memory_bytes || gpu::has_expected_memory(profile, *gpu.memory_bytes)) {
+    return std::nullopt;
+  }
+  const double expected = profile.gpu->present.memory->value;
   const auto total = static_cast<double>(*gpu.memory_bytes);
-  const double band = limits.memory->value * limits.tolerance.value / 100;
-  if (std::abs(total - limits.memory->value) <= band) return std::nullopt;
   return failed(gpu.address,
                 fmt::format("the GPU at {} has {} of memory, expected {}", gpu.address,
-                            in_gib(total), in_gib(limits.memory->value)),
-                hardware_remedy(snapshot), {total, limits.memory->value, "B"});
-}
-
-Finding not_counted(const AmdGpu& gpu) {
-  return about(gpu.address, gpu.ras.is_absent() ? Outcome::skip : Outcome::unknown,
-               fmt::format("the error counts of the GPU are unknown: {}", gpu.ras.why()));
+                            in_gib(total), in_gib(expected)),
+                hardware_remedy(snapshot), {total, expected, "B"});
 }
 
 std::optional<Finding> judge_ras_of(const Snapshot& snapshot, const AmdGpu& gpu,
                                     const Profile& profile) {
-  const auto& present = profile.gpu->present;
   if (expected_here(profile)) {
-    if (auto finding = wrong_memory(snapshot, gpu, present)) return finding;
+    if (auto finding = wrong_memory(snapshot, gpu, profile)) return finding;
   }
-  if (!gpu.ras) return not_counted(gpu);
-  if (auto finding = uncorrected(snapshot, gpu)) return finding;
-  return corrected(gpu, profile.gpu->ras.corrected_warn_above);
+  if (gpu.ras) return judge_errors(snapshot, gpu, profile.gpu->ras.corrected_warn_above);
+  return about(gpu.address, gpu.ras.is_absent() ? Outcome::skip : Outcome::unknown,
+               fmt::format("the error counts of the GPU are unknown: {}", gpu.ras.why()));
 }
 
 Findings judge_ras(const Snapshot& snapshot, const Profile& profile) {
@@ -292,8 +262,7 @@ Findings judge_ras(const Snapshot& snapshot, const Profile& profile) {
 
 std::optional<Finding> ras_not_applicable(const Snapshot& snapshot, const Profile& profile) {
   const bool any = snapshot.pci.ok() && !snapshot.pci->amd_gpus.empty();
-  if (any || expected_here(profile)) return std::nullopt;
-  return skipped("no AMD GPU here");
+  return unless(any || expected_here(profile), skipped("no AMD GPU here"));
 }
 
 }  // namespace

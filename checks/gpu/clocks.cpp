@@ -63,6 +63,11 @@ struct SlowTime {
   double seconds = 0;
 };
 
+struct SlowTimes {
+  std::optional<SlowTime> heat;
+  std::optional<SlowTime> brake;
+};
+
 // Drivers before 580 use these fields for other values.
 bool reports_times(const Snapshot& snapshot) {
   constexpr std::uint64_t kSince = 580;
@@ -71,16 +76,19 @@ bool reports_times(const Snapshot& snapshot) {
 }
 
 // In the last hour, or since boot without an earlier run.
-std::optional<SlowTime> part_of_time(const Snapshot& snapshot, const Gpu& gpu,
-                                     std::string_view name,
-                                     const Fact<std::uint64_t>& nanoseconds) {
-  constexpr double kNano = 1e9;
-  const auto& uptime = snapshot.identity->uptime_s;
-  if (!nanoseconds || !uptime || *uptime <= 0 || !reports_times(snapshot)) return std::nullopt;
-  const auto rise = rise_of(snapshot, fmt::format("gpu.{}.{}", gpu.address, name), *nanoseconds);
-  const double seconds = rise ? rise->seconds : std::max(*uptime, kHour);
-  const auto slowed = static_cast<double>(rise ? rise->increments : *nanoseconds) / kNano;
-  return SlowTime{.part = std::min(1.0, slowed / seconds), .seconds = seconds};
+SlowTimes slow_times_of(const Snapshot& snapshot, const Gpu& gpu) {
+  const double uptime = snapshot.identity->uptime_s.value_or(0);
+  if (uptime <= 0 || !reports_times(snapshot)) return {};
+  const auto time = [&](std::string_view name,
+                        const Fact<std::uint64_t>& nanoseconds) -> std::optional<SlowTime> {
+    if (!nanoseconds) return std::nullopt;
+    const auto rise = rise_of(snapshot, fmt::format("gpu.{}.{}", gpu.address, name), *nanoseconds);
+    const double seconds = rise ? rise->seconds : std::max(uptime, kHour);
+    const auto slowed = static_cast<double>(rise ? rise->increments : *nanoseconds) / kGiga;
+    return SlowTime{.part = std::min(1.0, slowed / seconds), .seconds = seconds};
+  };
+  return {.heat = time("hardware_thermal_ns", gpu.clocks.hardware_thermal_ns),
+          .brake = time("power_brake_ns", gpu.clocks.power_brake_ns)};
 }
 
 // True if a run at least five minutes ago saw the GPU slowed as well.
@@ -102,9 +110,7 @@ struct LastingSlowdown {
 
 std::optional<LastingSlowdown> lasting(const Snapshot& snapshot, const Gpu& gpu,
                                        const GpuClockLimits& limits) {
-  const auto& clocks = gpu.clocks;
-  const auto heat = part_of_time(snapshot, gpu, "hardware_thermal_ns", clocks.hardware_thermal_ns);
-  const auto brake = part_of_time(snapshot, gpu, "power_brake_ns", clocks.power_brake_ns);
+  const auto [heat, brake] = slow_times_of(snapshot, gpu);
   const bool by_heat = heat && (!brake || heat->part >= brake->part);
   if (const auto& worst = by_heat ? heat : brake; worst && limits.slowed_fail_above) {
     const double percent = worst->part * 100;
@@ -115,7 +121,7 @@ std::optional<LastingSlowdown> lasting(const Snapshot& snapshot, const Gpu& gpu,
     }
   }
   // Older drivers report no times, and none reports the time of a fast trigger.
-  const Reasons now = clocks.reasons.value_or(0) & kHardwareSlowdown;
+  const Reasons now = gpu.clocks.reasons.value_or(0) & kHardwareSlowdown;
   const bool timed = (heat || brake) && now != kHardware;
   if (now == 0 || timed || !seen_before(snapshot, gpu)) return std::nullopt;
   return LastingSlowdown{.reason = now, .words = "as in an earlier run"};
@@ -169,8 +175,7 @@ std::optional<Finding> judge_locked(const Gpu& gpu, const Limit<Hertz>& limit) {
                      Remedy::fix_config, {static_cast<double>(*application), expected, "MHz"});
 }
 
-// A busy GPU with a low clock and no reason from the driver. A single observation only
-// warns.
+// A busy GPU with a low clock and no reason from the driver. A single observation only warns.
 std::optional<Finding> judge_slow(const Gpu& gpu) {
   constexpr unsigned kBusyPercent = 90;
   constexpr Reasons kExplained = 0x17;  // idle, application clocks, power cap, sync boost
@@ -221,13 +226,6 @@ Finding short_of_power(const Snapshot& snapshot, const std::vector<const Gpu*>& 
                held ? hardware_remedy(snapshot) : Remedy::watch, {"hardware power brake", "none"});
 }
 
-// A GPU whose maximum clock is lower than that of its peers.
-Findings compare_highest_clocks(const Snapshot& snapshot) {
-  return gpu::peers_by_model(snapshot, [](const Gpu& gpu) { return gpu.clocks.sm_max_mhz; })
-      .differences({.what = "highest clock", .devices = "GPUs like it"}, " MHz",
-                   {.outcome = Outcome::warn, .remedy = hardware_remedy(snapshot)});
-}
-
 Findings judge_clocks(const Snapshot& snapshot, const Profile& profile) {
   const auto gpus = gpu::answering(snapshot);
   Findings findings;
@@ -244,17 +242,18 @@ Findings judge_clocks(const Snapshot& snapshot, const Profile& profile) {
       "not throttled");
   if (!findings.empty()) drop_passes(more);
   append(findings, std::move(more));
-  append(findings, compare_highest_clocks(snapshot));
+  // A GPU whose maximum clock is lower than that of its peers.
+  append(findings,
+         gpu::peers_by_model(snapshot, [](const Gpu& gpu) { return gpu.clocks.sm_max_mhz; })
+             .differences({.what = "highest clock", .devices = "GPUs like it"}, " MHz",
+                          {.outcome = Outcome::warn, .remedy = hardware_remedy(snapshot)}));
   return findings;
 }
 
 void margins_of_clocks(const Snapshot& snapshot, const Profile& profile, Margins& margins) {
   const auto& limit = profile.gpu->clocks.slowed_fail_above;
   for (const Gpu* gpu : gpu::answering(snapshot)) {
-    const auto& clocks = gpu->clocks;
-    const auto heat =
-        part_of_time(snapshot, *gpu, "hardware_thermal_ns", clocks.hardware_thermal_ns);
-    const auto brake = part_of_time(snapshot, *gpu, "power_brake_ns", clocks.power_brake_ns);
+    const auto [heat, brake] = slow_times_of(snapshot, *gpu);
     if (heat) margins.at_most(gpu::name_of(*gpu), "heat", heat->part * 100, limit);
     if (brake) margins.at_most(gpu::name_of(*gpu), "power_brake", brake->part * 100, limit);
   }
@@ -310,9 +309,10 @@ std::optional<Finding> slowdown(const Snapshot& snapshot, const Gpu& gpu,
       *margin, limits.warn_margin_below->value);
 }
 
-// The worst known state of GPU, memory and slowdown; the first of equals.
-std::optional<Finding> worst_of(const Snapshot& snapshot, const Gpu& gpu,
-                                const GpuTemperatureLimits& limits) {
+// The worst known state of GPU, memory and slowdown; the first of equals. A part that is too hot
+// fails, even if other temperatures are unknown.
+std::optional<Finding> judge_temperature_of(const Snapshot& snapshot, const Gpu& gpu,
+                                            const GpuTemperatureLimits& limits) {
   const auto& heat = gpu.heat;
   std::optional<Finding> worst;
   const auto count = [&](std::optional<Finding> next) {
@@ -326,14 +326,6 @@ std::optional<Finding> worst_of(const Snapshot& snapshot, const Gpu& gpu,
                 limits.memory_warn_above, heat.memory_max_c));
   }
   count(slowdown(snapshot, gpu, limits));
-  return worst;
-}
-
-// A part that is too hot fails, even if other temperatures are unknown.
-std::optional<Finding> judge_temperature_of(const Snapshot& snapshot, const Gpu& gpu,
-                                            const GpuTemperatureLimits& limits) {
-  const auto& heat = gpu.heat;
-  auto worst = worst_of(snapshot, gpu, limits);
   if (worst && worst->outcome == Outcome::fail) return worst;
   if (!heat.gpu_c) return gpu::not_reported(gpu, "the temperature", heat.gpu_c);
   if (heat.memory_c.is_unreadable()) {
@@ -384,47 +376,45 @@ bool is_set_for_all(const std::vector<const Gpu*>& gpus) {
          });
 }
 
-std::optional<Finding> judge_power_of(const Gpu& gpu, const Limit<Watts>& limit, bool set_for_all) {
-  const auto& power = gpu.power;
-  if (!power.enforced_mw) return gpu::not_reported(gpu, "the power limit", power.enforced_mw);
-  if (!limit && !power.default_mw) {
-    return gpu::not_reported(gpu, "the default power limit", power.default_mw);
-  }
-  const double enforced = static_cast<double>(*power.enforced_mw) / 1000;
-  const double expected = limit ? limit->value : static_cast<double>(*power.default_mw) / 1000;
-  constexpr double kRounding = 1;
-  if (std::abs(enforced - expected) <= kRounding) return std::nullopt;
-  if (!limit && set_for_all) return std::nullopt;
-  return gpu::warned(gpu,
-                     fmt::format("power limit is {:.0f} W, expected {}{:.0f} W", enforced,
-                                 limit ? "" : "the default of ", expected),
-                     Remedy::fix_config, {enforced, expected, "W"});
-}
-
-// A GPU whose default differs from that of its peers is another board or has another VBIOS.
-Findings compare_default_limits(const Snapshot& snapshot) {
-  const auto watts = [](const Gpu& gpu) -> std::optional<double> {
-    if (!gpu.power.default_mw) return std::nullopt;
-    return static_cast<double>(*gpu.power.default_mw) / 1000;
-  };
-  return gpu::peers_by_model(snapshot, watts)
-      .differences({.what = "default power limit", .devices = "GPUs like it"}, " W",
-                   {.outcome = Outcome::warn, .remedy = hardware_remedy(snapshot)});
-}
-
+// Without an expected limit, a GPU whose default differs from that of its peers is another board or
+// has another VBIOS.
 Findings judge_power(const Snapshot& snapshot, const Profile& profile) {
+  constexpr double kRounding = 1;
+  const auto in_watts = [](std::uint64_t milliwatts) {
+    return static_cast<double>(milliwatts) / 1000;
+  };
   const auto& limit = profile.gpu->power.limit;
   const bool set_for_all = is_set_for_all(gpu::answering(snapshot));
-  auto findings = gpu::each(
-      snapshot, [&](const Gpu& gpu) { return judge_power_of(gpu, limit, set_for_all); },
-      "at the expected power limit");
-  if (!limit) append(findings, compare_default_limits(snapshot));
+  const auto judge_one = [&](const Gpu& gpu) -> std::optional<Finding> {
+    const auto& power = gpu.power;
+    if (!power.enforced_mw) return gpu::not_reported(gpu, "the power limit", power.enforced_mw);
+    if (!limit && !power.default_mw) {
+      return gpu::not_reported(gpu, "the default power limit", power.default_mw);
+    }
+    const double enforced = in_watts(*power.enforced_mw);
+    const double expected = limit ? limit->value : in_watts(*power.default_mw);
+    if (std::abs(enforced - expected) <= kRounding || (!limit && set_for_all)) return std::nullopt;
+    return gpu::warned(gpu,
+                       fmt::format("power limit is {:.0f} W, expected {}{:.0f} W", enforced,
+                                   limit ? "" : "the default of ", expected),
+                       Remedy::fix_config, {enforced, expected, "W"});
+  };
+  auto findings = gpu::each(snapshot, judge_one, "at the expected power limit");
+  if (limit) return findings;
+  const auto default_watts = [&](const Gpu& gpu) {
+    const auto& milliwatts = gpu.power.default_mw;
+    return milliwatts ? std::optional(in_watts(*milliwatts)) : std::nullopt;
+  };
+  append(findings,
+         gpu::peers_by_model(snapshot, default_watts)
+             .differences({.what = "default power limit", .devices = "GPUs like it"}, " W",
+                          {.outcome = Outcome::warn, .remedy = hardware_remedy(snapshot)}));
   return findings;
 }
 
 }  // namespace
 
-constinit const Check gpu_clocks::check{
+constinit const Check gpu_clocks::check = gpu::check_of_gpus({
     .id = "gpu.clocks",
     .title = "Neither heat, power nor a setting limits the clocks",
     .why =
@@ -441,13 +431,11 @@ constinit const Check gpu_clocks::check{
         "Heat: look at fans, air flow and coolant. Power brake: look at the power supplies, and if "
         "all GPUs are affected at the power of the node or its rack. In a virtual machine, report "
         "either to the provider. Locked clocks: nvidia-smi --reset-applications-clocks.",
-    .needs = Probe::nvml | Probe::identity,
-    .not_applicable = gpu::none_to_judge,
     .judge = judge_clocks,
     .margins = margins_of_clocks,
-};
+});
 
-constinit const Check gpu_temperature::check{
+constinit const Check gpu_temperature::check = gpu::check_of_gpus({
     .id = "gpu.temperature",
     .title = "GPUs and their memory are cool enough",
     .why =
@@ -455,17 +443,14 @@ constinit const Check gpu_temperature::check{
         "with the profile's limits, and with the GPU's own if NVML reports them: where it begins "
         "to slow down, and the maximum for its memory. Memory runs hotter than the GPU: above 90 C "
         "under load is normal.",
-    .fix =
-        "Look at fans, air flow and the temperature of the room or of the coolant. In a virtual "
-        "machine, report it to the provider.",
+    .fix = "Look at fans, air flow and the temperature of the room or of the coolant. In a virtual "
+           "machine, report it to the provider.",
     .code = "NHC2017",
-    .needs = Probe::nvml | Probe::identity,
-    .not_applicable = gpu::none_to_judge,
     .judge = judge_temperature,
     .margins = margins_of_temperature,
-};
+});
 
-constinit const Check gpu_power::check{
+constinit const Check gpu_power::check = gpu::check_of_gpus({
     .id = "gpu.power",
     .title = "The power limit is the expected or the default one",
     .why =
@@ -476,9 +461,7 @@ constinit const Check gpu_power::check{
     .fix =
         "Set it with nvidia-smi --power-limit; find out what lowered it (a management daemon, the "
         "power shelf).",
-    .needs = Probe::nvml | Probe::identity,
-    .not_applicable = gpu::none_to_judge,
     .judge = judge_power,
-};
+});
 
 }  // namespace muster::checks

@@ -114,42 +114,8 @@ FirmwareParts parts_of(const GpuFirmwareLimits& limits) {
            {"GSP firmware", &GpuFirmware::gsp, nullptr}}};
 }
 
-bool is_limited(const FirmwarePart& part) {
-  return part.allowed != nullptr && !part.allowed->empty();
-}
-
 // Differences by the name of the GPU; those of no particular GPU under "node".
 using Oddities = std::map<std::string, Findings>;
-
-// Compares GPUs with each other if the profile has no list.
-void add_differences(const std::vector<const Gpu*>& gpus, const FirmwarePart& part,
-                     Oddities& oddities) {
-  if (is_limited(part)) return;
-  std::map<std::string, std::vector<DeviceValue>> by_model;
-  for (const Gpu* each : gpus) {
-    const auto& version = each->firmware.*part.version;
-    if (version) by_model[each->model.value_or("")].push_back({gpu::name_of(*each), *version});
-  }
-  for (const auto& [model, said] : by_model) {
-    for (const auto& odd : disagreements(said, {.what = part.name, .devices = "GPUs"}, {})) {
-      oddities[odd.device].push_back(odd);
-    }
-  }
-}
-
-void add_not_allowed(const std::vector<const Gpu*>& gpus, const FirmwarePart& part,
-                     Oddities& oddities) {
-  if (!is_limited(part)) return;
-  for (const Gpu* each : gpus) {
-    const auto& version = each->firmware.*part.version;
-    if (!version || matches_any(*part.allowed, *version)) continue;
-    const auto allowed = fmt::format("{}", fmt::join(*part.allowed, ", "));
-    oddities[gpu::name_of(*each)].push_back(
-        {.message = fmt::format("{} {}, allowed {}", part.name, *version, allowed),
-         .observed = *version,
-         .limit = allowed});
-  }
-}
 
 bool lacks_gsp(const Gpu& gpu) {
   const auto& firmware = gpu.firmware;
@@ -175,28 +141,42 @@ void add_without_gsp(const std::vector<const Gpu*>& gpus, Oddities& oddities) {
   }
 }
 
+// Compares GPUs of one model with each other if the profile has no list.
 Oddities oddities_of(const std::vector<const Gpu*>& gpus, const FirmwareParts& parts) {
   Oddities oddities;
-  for (const FirmwarePart& part : parts) {
-    add_differences(gpus, part, oddities);
-    add_not_allowed(gpus, part, oddities);
+  for (const auto& [name, member, allowed] : parts) {
+    const bool limited = allowed != nullptr && !allowed->empty();
+    std::map<std::string, std::vector<DeviceValue>> by_model;
+    for (const Gpu* each : gpus) {
+      const auto& version = each->firmware.*member;
+      if (!version || (limited && matches_any(*allowed, *version))) continue;
+      if (!limited) {
+        by_model[each->model.value_or("")].push_back({gpu::name_of(*each), *version});
+        continue;
+      }
+      const auto limit = fmt::format("{}", fmt::join(*allowed, ", "));
+      oddities[gpu::name_of(*each)].push_back(
+          {.message = fmt::format("{} {}, allowed {}", name, *version, limit),
+           .observed = *version,
+           .limit = limit});
+    }
+    for (const auto& [model, said] : by_model) {
+      for (auto& odd : disagreements(said, {.what = name, .devices = "GPUs"}, {})) {
+        oddities[odd.device].push_back(std::move(odd));
+      }
+    }
   }
   add_without_gsp(gpus, oddities);
   return oddities;
 }
 
-bool is_corrupt(const Gpu& gpu) {
-  return !gpu.firmware.inforom_valid.value_or(true) ||
-         std::ranges::any_of(gpu.troubles, [](const std::string& trouble) {
-           return gpu::has_nvml_code(trouble, gpu::NvmlCode::corrupt_inforom);
-         });
+bool reports_corrupt_inforom(const std::string& trouble) {
+  return gpu::has_nvml_code(trouble, gpu::NvmlCode::corrupt_inforom);
 }
 
-Finding corrupt(const Snapshot& snapshot, const Gpu& gpu) {
-  Finding finding =
-      gpu::failed(gpu, "the InfoROM is corrupt", hardware_remedy(snapshot), {false, true});
-  finding.code = "NHC2008";
-  return finding;
+bool is_corrupt(const Gpu& gpu) {
+  return !gpu.firmware.inforom_valid.value_or(true) ||
+         std::ranges::any_of(gpu.troubles, reports_corrupt_inforom);
 }
 
 std::optional<Finding> unreadable(const Gpu& gpu, const FirmwareParts& parts) {
@@ -216,21 +196,22 @@ std::optional<Finding> unreadable(const Gpu& gpu, const FirmwareParts& parts) {
   return std::nullopt;
 }
 
-// Merges the differences of one GPU, because a replaced board differs in several parts.
-Finding odd(const Gpu& gpu, const Findings& oddities) {
-  std::vector<std::string_view> messages;
-  messages.reserve(oddities.size());
-  for (const auto& each : oddities) messages.emplace_back(each.message);
-  return gpu::warned(gpu, fmt::format("{}", fmt::join(messages, "; ")), Remedy::fix_config,
-                     {oddities.front().observed, oddities.front().limit});
-}
-
 std::optional<Finding> judge_gpu_firmware_of(const Snapshot& snapshot, const Gpu& gpu,
                                              const FirmwareParts& parts, const Oddities& oddities) {
-  if (is_corrupt(gpu)) return corrupt(snapshot, gpu);
+  if (is_corrupt(gpu)) {
+    Finding finding =
+        gpu::failed(gpu, "the InfoROM is corrupt", hardware_remedy(snapshot), {false, true});
+    finding.code = "NHC2008";
+    return finding;
+  }
   if (auto finding = unreadable(gpu, parts)) return finding;
   if (const auto found = oddities.find(gpu::name_of(gpu)); found != oddities.end()) {
-    return odd(gpu, found->second);
+    // One finding, because a replaced board differs in several parts.
+    std::vector<std::string_view> messages;
+    for (const auto& each : found->second) messages.emplace_back(each.message);
+    const auto& first = found->second.front();
+    return gpu::warned(gpu, fmt::format("{}", fmt::join(messages, "; ")), Remedy::fix_config,
+                       {first.observed, first.limit});
   }
   const bool known =
       gpu.firmware.inforom_valid || std::ranges::any_of(parts, [&](const FirmwarePart& part) {
@@ -286,47 +267,45 @@ constexpr std::array<Action, 8> kActions{{
 }};
 constexpr Action kUnknownAction{"an unknown action", Remedy::reboot};
 
-std::optional<Finding> judge_recovery_action_of(const Snapshot& snapshot, const Gpu& gpu) {
-  if (!gpu.troubles.empty()) {
-    Finding finding =
-        gpu::failed(gpu, fmt::format("NVML reports {}", fmt::join(gpu.troubles, "; ")),
-                    gpu::reset_remedy(snapshot));
-    if (std::ranges::all_of(gpu.troubles, [](const std::string& trouble) {
-          return gpu::has_nvml_code(trouble, gpu::NvmlCode::corrupt_inforom);
-        })) {
-      finding.seen_by = {{.check = "gpu.firmware", .device = finding.device}};
-    }
-    return finding;
-  }
-  if (!gpu.recovery_action)
-    return gpu::not_reported(gpu, "the recovery action", gpu.recovery_action);
-  const unsigned number = *gpu.recovery_action;
-  if (number == 0) return std::nullopt;
-  const auto& [words, remedy, category] =
-      number < kActions.size() ? kActions.at(number) : kUnknownAction;
-  Finding finding =
-      gpu::about(gpu, number == kStopPeers ? Outcome::warn : Outcome::fail,
-                 fmt::format("the driver requests {} ({})", words, number),
-                 remedy == Remedy::reset_gpu ? gpu::reset_remedy(snapshot) : remedy, {number, 0});
-  finding.category = category;
-  if (finding.outcome == Outcome::warn) return finding;
-  // The request is the driver's reaction, not a second fault.
-  for (const auto* check : {"gpu.ecc_uncorrectable", "gpu.ecc_sram", "gpu.ecc_remapped_rows",
-                            "gpu.ecc_retired_pages", "gpu.xid", "gpu.nvlink_state", "gpu.fabric"}) {
-    finding.seen_by.push_back({.check = check, .device = finding.device});
+Finding troubled(const Snapshot& snapshot, const Gpu& gpu) {
+  Finding finding = gpu::failed(gpu, fmt::format("NVML reports {}", fmt::join(gpu.troubles, "; ")),
+                                gpu::reset_remedy(snapshot));
+  if (std::ranges::all_of(gpu.troubles, reports_corrupt_inforom)) {
+    finding.seen_by = {{.check = "gpu.firmware", .device = finding.device}};
   }
   return finding;
 }
 
 Findings judge_recovery_action(const Snapshot& snapshot, const Profile& /*profile*/) {
-  return gpu::each(
-      snapshot, [&](const Gpu& gpu) { return judge_recovery_action_of(snapshot, gpu); },
-      "not in need of recovery");
+  const auto judge_one = [&](const Gpu& gpu) -> std::optional<Finding> {
+    if (!gpu.troubles.empty()) return troubled(snapshot, gpu);
+    if (!gpu.recovery_action) {
+      return gpu::not_reported(gpu, "the recovery action", gpu.recovery_action);
+    }
+    const unsigned number = *gpu.recovery_action;
+    if (number == 0) return std::nullopt;
+    const auto& [words, remedy, category] =
+        number < kActions.size() ? kActions.at(number) : kUnknownAction;
+    Finding finding =
+        gpu::about(gpu, number == kStopPeers ? Outcome::warn : Outcome::fail,
+                   fmt::format("the driver requests {} ({})", words, number),
+                   remedy == Remedy::reset_gpu ? gpu::reset_remedy(snapshot) : remedy, {number, 0});
+    finding.category = category;
+    if (finding.outcome == Outcome::warn) return finding;
+    // The request is the driver's reaction, not a second fault.
+    for (const auto* check :
+         {"gpu.ecc_uncorrectable", "gpu.ecc_sram", "gpu.ecc_remapped_rows", "gpu.ecc_retired_pages",
+          "gpu.xid", "gpu.nvlink_state", "gpu.fabric"}) {
+      finding.seen_by.push_back({.check = check, .device = finding.device});
+    }
+    return finding;
+  };
+  return gpu::each(snapshot, judge_one, "not in need of recovery");
 }
 
 }  // namespace
 
-constinit const Check gpu_driver::check{
+constinit const Check gpu_driver::check = gpu::check_of_gpus({
     .id = "gpu.driver",
     .title = "NVIDIA's driver is installed, consistent and of an allowed version",
     .why =
@@ -334,19 +313,17 @@ constinit const Check gpu_driver::check{
         "driver a node runs no GPU jobs. After an unattended upgrade the library is newer than the "
         "loaded kernel module, and nothing works until the node is rebooted. With confidential "
         "computing, GPUs accept work only after they are attested and set ready.",
-    .fix =
-        "Different versions: reboot. Driver not loaded: look at the kernel log for the module "
-        "nvidia, then reboot or reinstall the driver. Version not allowed: install the site's "
-        "version. GPUs not ready: look at the service that attests them, or run nvidia-smi "
-        "conf-compute -srs 1.",
+    .fix = "Different versions: reboot. Driver not loaded: look at the kernel log for the module "
+           "nvidia, then reboot or reinstall the driver. Version not allowed: install the site's "
+           "version. GPUs not ready: look at the service that attests them, or run nvidia-smi "
+           "conf-compute -srs 1.",
     .code = "NHC2015",
-    .needs = Probe::nvml | Probe::identity,
     .when_absent = WhenAbsent::judge,
     .not_applicable = driver_not_applicable,
     .judge = judge_driver,
-};
+});
 
-constinit const Check gpu_firmware::check{
+constinit const Check gpu_firmware::check = gpu::check_of_gpus({
     .id = "gpu.firmware",
     .title = "GPUs have a valid InfoROM and the same firmware",
     .why =
@@ -361,13 +338,11 @@ constinit const Check gpu_firmware::check{
         "Corrupt InfoROM: replace the GPU, or report its serial number to the provider. Another "
         "version: update the odd GPU with the vendor's tool, or add the version to the profile's "
         "list. GSP off: look for NVreg_EnableGpuFirmware=0 in /etc/modprobe.d.",
-    .needs = Probe::nvml | Probe::identity,
     .nvml_parts = {.inforom = true},
-    .not_applicable = gpu::none_to_judge,
     .judge = judge_gpu_firmware,
-};
+});
 
-constinit const Check gpu_recovery_action::check{
+constinit const Check gpu_recovery_action::check = gpu::check_of_gpus({
     .id = "gpu.recovery_action",
     .title = "The driver requests no recovery of a GPU",
     .why =
@@ -375,9 +350,7 @@ constinit const Check gpu_recovery_action::check{
         "reboot, or to be drained first. Errors such as \"GPU requires reset\" from any other call "
         "count as well.",
     .fix = "Drain the node and do what the driver requests.",
-    .needs = Probe::nvml | Probe::identity,
-    .not_applicable = gpu::none_to_judge,
     .judge = judge_recovery_action,
-};
+});
 
 }  // namespace muster::checks

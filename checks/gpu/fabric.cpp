@@ -132,9 +132,9 @@ std::optional<Finding> none_ready(const Snapshot& snapshot, const std::vector<co
                        [](const Gpu* gpu) { return is_in_fabric(*gpu); });
   const auto waiting = [](const Gpu* gpu) { return is_waiting(*gpu); };
   if (members.size() < 2 || !std::ranges::all_of(members, waiting)) return std::nullopt;
-  const unsigned least = std::ranges::min(members, {}, [](const Gpu* gpu) {
+  const unsigned least = (*std::ranges::min_element(members, {}, [](const Gpu* gpu) {
                            return gpu->fabric->state;
-                         })->fabric->state;
+                         }))->fabric->state;
   Finding finding = failed(kNode,
                            fmt::format("registration of all {} GPUs in the NVSwitch fabric is {}",
                                        members.size(), word_for(least)),
@@ -150,21 +150,6 @@ Finding unfit(const Gpu& gpu, std::string message, std::string observed, Remedy 
   // A lost link can be the reason.
   finding.seen_by = {{.check = "gpu.nvlink_state", .device = finding.device}};
   return finding;
-}
-
-Finding waiting(const Snapshot& snapshot, const Gpu& gpu, const GpuFabricLimits& limits) {
-  const auto word = word_for(gpu.fabric->state);
-  Finding finding = unfit(gpu, fmt::format("registration in the NVSwitch fabric is {}", word),
-                          std::string(word), Remedy::restart_service);
-  set_waiting_remedy(snapshot, gpu, limits, finding);
-  return finding;
-}
-
-Finding without_cluster(const Snapshot& snapshot, const Gpu& gpu) {
-  return unfit(gpu, "registered without a cluster: it cannot reach GPUs of other nodes in the rack",
-               "no cluster",
-               snapshot.identity->hypervisor ? Remedy::report_to_provider : Remedy::fix_config,
-               "a cluster");
 }
 
 std::optional<Finding> judge_health(const Snapshot& snapshot, const Gpu& gpu) {
@@ -198,7 +183,13 @@ std::optional<Finding> judge_one(const Snapshot& snapshot, const Gpu& gpu,
   if (fabric.state == kNotSupported) {
     return skipped("not in an NVSwitch fabric", gpu::name_of(gpu));
   }
-  if (is_waiting(gpu)) return waiting(snapshot, gpu, limits);
+  if (is_waiting(gpu)) {
+    const std::string word(word_for(fabric.state));
+    Finding finding = unfit(gpu, fmt::format("registration in the NVSwitch fabric is {}", word),
+                            word, Remedy::restart_service);
+    set_waiting_remedy(snapshot, gpu, limits, finding);
+    return finding;
+  }
   if (fabric.state != kCompleted) {
     return unknown(gpu::name_of(gpu), fmt::format("unknown fabric state {}", fabric.state));
   }
@@ -210,7 +201,11 @@ std::optional<Finding> judge_one(const Snapshot& snapshot, const Gpu& gpu,
   }
   if (auto finding = judge_health(snapshot, gpu)) return finding;
   if (limits.cluster.value_or(false) && fabric.cluster.empty()) {
-    return without_cluster(snapshot, gpu);
+    return unfit(gpu,
+                 "registered without a cluster: it cannot reach GPUs of other nodes in the rack",
+                 "no cluster",
+                 snapshot.identity->hypervisor ? Remedy::report_to_provider : Remedy::fix_config,
+                 "a cluster");
   }
   return std::nullopt;
 }
@@ -278,7 +273,7 @@ Findings judge(const Snapshot& snapshot, const Profile& profile) {
 
 }  // namespace
 
-constinit const Check check{
+constinit const Check check = gpu::check_of_gpus({
     .id = "gpu.fabric",
     .title = "GPUs behind NVSwitches are registered in one healthy fabric",
     .why =
@@ -299,11 +294,9 @@ constinit const Check check{
         "a wrong configuration: look at the partitions in the NVLink configuration of the Fabric "
         "Manager or the rack.",
     .code = "NHC2016",
-    .needs = Probe::nvml | Probe::identity,
     .looks_at = Probe::kernel_log | Probe::services,
     .nvml_parts = {.links = true},
-    .not_applicable = gpu::none_to_judge,
     .judge = judge,
-};
+});
 
 }  // namespace muster::checks::gpu_fabric

@@ -286,26 +286,14 @@ std::optional<Finding> nvlink_errors_not_applicable(const Snapshot& snapshot,
 std::optional<double> allowed_by_link(const GpuLink& link) {
   const auto& generation = link.generation_max ? link.generation_max : link.generation;
   const auto& width = link.width ? link.width : link.width_max;
-  if (!generation || !width) return std::nullopt;
-  const auto speed_gts = pci::speed_of_generation(*generation);
-  if (!speed_gts) return std::nullopt;
+  const auto speed_gts = pci::speed_of_generation(generation.value_or(0));
+  if (!speed_gts || !width) return std::nullopt;
   return pci::replays_allowed_per_minute(*speed_gts, *width);
 }
 
-struct ReplayFindings {
-  Findings findings;
-  std::size_t judged = 0;  // without a finding
-  std::size_t first = 0;   // without an earlier observation
-};
-
-Finding too_many(const Gpu& gpu, const Delta& delta, double most) {
-  Finding finding = gpu::warned(gpu,
-                                fmt::format("{:.1f} PCIe replays per minute in {}, limit {:.1f}",
-                                            delta.per_minute(), in_time(delta.seconds), most),
-                                Remedy::watch, {delta.per_minute(), most, "per minute"});
-  // The kernel counts the damaged packets as well.
-  finding.seen_by = {{.check = "pci.errors", .device = gpu.address}};
-  return finding;
+// NVML's counter has 32 bits.
+bool is_at_end(std::uint64_t replays) {
+  return replays >= std::numeric_limits<std::uint32_t>::max();
 }
 
 Finding limit_not_known(const Gpu& gpu) {
@@ -319,55 +307,52 @@ Finding limit_not_known(const Gpu& gpu) {
                              link.generation_max.value_or(link.generation.value_or(0))));
 }
 
-void judge_pcie_replay_of(const Snapshot& snapshot, const Gpu& gpu, const Limit<double>& limit,
-                          ReplayFindings& tally) {
+// Counts the GPUs without an earlier observation in `first`.
+std::optional<Finding> judge_pcie_replay_of(const Snapshot& snapshot, const Gpu& gpu,
+                                            const Limit<double>& limit, std::size_t& first) {
   const auto& replays = gpu.link.replays;
-  if (!replays) {
-    tally.findings.push_back(gpu::not_reported(gpu, "the number of PCIe replays", replays));
-    return;
-  }
-  if (*replays >= std::numeric_limits<std::uint32_t>::max()) {
-    tally.findings.push_back(gpu::warned(
+  if (!replays) return gpu::not_reported(gpu, "the number of PCIe replays", replays);
+  if (is_at_end(*replays)) {
+    return gpu::warned(
         gpu,
         fmt::format("the counter of PCIe replays is saturated at {}: reload the driver to clear it",
                     *replays),
-        Remedy::watch, {count_value(*replays)}));
-    return;
+        Remedy::watch, {count_value(*replays)});
   }
-  const auto most = limit ? std::optional<double>(*limit) : allowed_by_link(gpu.link);
-  if (!most) {
-    tally.findings.push_back(limit_not_known(gpu));
-    return;
-  }
-  const auto key = fmt::format("gpu.{}.pcie_replays", gpu.address);
-  const auto delta = rise_of(snapshot, key, *replays);
-  if (!delta) {
-    ++tally.first;
-  } else if (delta->per_minute() > *most) {
-    tally.findings.push_back(too_many(gpu, *delta, *most));
-  } else {
-    ++tally.judged;
-  }
+  const auto most = limit ? limit : allowed_by_link(gpu.link);
+  if (!most) return limit_not_known(gpu);
+  const auto delta = rise_of(snapshot, pci::replay_key(gpu.address), *replays);
+  if (!delta) ++first;
+  if (!delta || delta->per_minute() <= *most) return std::nullopt;
+  Finding finding = gpu::warned(gpu,
+                                fmt::format("{:.1f} PCIe replays per minute in {}, limit {:.1f}",
+                                            delta->per_minute(), in_time(delta->seconds), *most),
+                                Remedy::watch, {delta->per_minute(), *most, "per minute"});
+  // The kernel counts the damaged packets as well.
+  finding.seen_by = {{.check = "pci.errors", .device = gpu.address}};
+  return finding;
 }
 
 Findings judge_pcie_replay(const Snapshot& snapshot, const Profile& profile) {
   const auto& uptime = snapshot.identity->uptime_s;
   if (!uptime) return {not_known(kNode, "the time since boot", uptime)};
-  ReplayFindings tally;
-  for (const Gpu* each : gpu::answering(snapshot)) {
-    judge_pcie_replay_of(snapshot, *each, profile.gpu->pcie_replay.warn_above_per_minute, tally);
+  const auto gpus = gpu::answering(snapshot);
+  Findings findings;
+  std::size_t first = 0;
+  for (const Gpu* each : gpus) {
+    append(findings, judge_pcie_replay_of(snapshot, *each,
+                                          profile.gpu->pcie_replay.warn_above_per_minute, first));
   }
-  if (tally.judged > 0) {
-    tally.findings.push_back(
-        passed(fmt::format("{} with few PCIe replays", counted(tally.judged, "GPU"))));
+  if (const auto judged = gpus.size() - findings.size() - first; judged > 0) {
+    findings.push_back(passed(fmt::format("{} with few PCIe replays", counted(judged, "GPU"))));
   }
-  if (tally.first > 0) {
-    tally.findings.push_back(skipped(
+  if (first > 0) {
+    findings.push_back(skipped(
         fmt::format("no rate yet: PCIe replays of {} seen for the first time in this boot, or "
                     "cleared since",
-                    counted(tally.first, "GPU"))));
+                    counted(first, "GPU"))));
   }
-  return std::move(tally.findings);
+  return findings;
 }
 
 void margins_of_pcie_replay(const Snapshot& snapshot, const Profile& profile, Margins& margins) {
@@ -376,9 +361,8 @@ void margins_of_pcie_replay(const Snapshot& snapshot, const Profile& profile, Ma
   const auto& limit = profile.gpu->pcie_replay.warn_above_per_minute;
   for (const Gpu* each : gpu::answering(snapshot)) {
     const auto& replays = each->link.replays;
-    if (!replays || *replays >= std::numeric_limits<std::uint32_t>::max()) continue;
-    const auto delta =
-        rise_of(snapshot, fmt::format("gpu.{}.pcie_replays", each->address), *replays);
+    if (!replays || is_at_end(*replays)) continue;
+    const auto delta = rise_of(snapshot, pci::replay_key(each->address), *replays);
     if (!delta) continue;
     margins.at_most(gpu::name_of(*each), "replay", delta->per_minute(),
                     limit ? limit : allowed_by_link(each->link));
@@ -387,7 +371,7 @@ void margins_of_pcie_replay(const Snapshot& snapshot, const Profile& profile, Ma
 
 }  // namespace
 
-constinit const Check gpu_nvlink_errors::check{
+constinit const Check gpu_nvlink_errors::check = gpu::check_of_gpus({
     .id = "gpu.nvlink_errors",
     .title = "NVLink errors stay below their limits",
     .why =
@@ -403,14 +387,13 @@ constinit const Check gpu_nvlink_errors::check{
         "diagnostic; reseat or replace the GPU, its bridge or its baseboard, or report the GPU's "
         "serial number and the link to the provider.",
     .code = "NHC2016",
-    .needs = Probe::nvml | Probe::identity,
     .nvml_parts = {.links = true},
     .not_applicable = nvlink_errors_not_applicable,
     .judge = judge_nvlink_errors,
     .margins = margins_of_nvlink_errors,
-};
+});
 
-constinit const Check gpu_pcie_replay::check{
+constinit const Check gpu_pcie_replay::check = gpu::check_of_gpus({
     .id = "gpu.pcie_replay",
     .title = "PCIe links of GPUs rarely resend packets",
     .why =
@@ -423,10 +406,8 @@ constinit const Check gpu_pcie_replay::check{
         "Watch the rate, and check the link's width and speed (pci.link) and the errors that the "
         "kernel counts (pci.errors). If it persists, reseat the GPU or its riser, or report it to "
         "the provider.",
-    .needs = Probe::nvml | Probe::identity,
-    .not_applicable = gpu::none_to_judge,
     .judge = judge_pcie_replay,
     .margins = margins_of_pcie_replay,
-};
+});
 
 }  // namespace muster::checks

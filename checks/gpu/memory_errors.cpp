@@ -117,32 +117,28 @@ std::string memory_error_code_in_log(const Snapshot& snapshot, const XidLimits& 
   return "";
 }
 
-std::optional<Finding> judge_uncorrectable_of(const Snapshot& snapshot, const Profile& profile,
-                                              const Gpu& gpu) {
-  const auto& dram = gpu.ecc_volatile.dram_uncorrected;
-  const auto& sram = gpu.ecc_volatile.sram_uncorrected;
-  // One known bad count is enough.
-  if (dram.value_or(0) == 0 && sram.value_or(0) == 0) {
-    return missing_uncorrected_count(snapshot, gpu);
-  }
+Findings judge_uncorrectable(const Snapshot& snapshot, const Profile& profile) {
   const auto number = [](const Fact<std::uint64_t>& count) {
     return count ? fmt::to_string(*count) : std::string("an unknown number");
   };
-  Finding finding = gpu::failed(
-      gpu,
-      fmt::format("uncorrected errors since the driver was loaded: {} in DRAM, {} in SRAM",
-                  number(dram), number(sram)),
-      gpu::reset_remedy(snapshot),
-      {count_value(saturating_sum(dram.value_or(0), sram.value_or(0))), 0, "errors"});
-  finding.code = memory_error_code_in_log(snapshot, profile.gpu->xid, gpu);
-  finding.seen_by = repairs_of_same_memory(gpu);
-  return finding;
-}
-
-Findings judge_uncorrectable(const Snapshot& snapshot, const Profile& profile) {
-  return gpu::each(
-      snapshot, [&](const Gpu& gpu) { return judge_uncorrectable_of(snapshot, profile, gpu); },
-      "without uncorrected memory errors");
+  const auto judge_one = [&](const Gpu& gpu) -> std::optional<Finding> {
+    const auto& dram = gpu.ecc_volatile.dram_uncorrected;
+    const auto& sram = gpu.ecc_volatile.sram_uncorrected;
+    // One known bad count is enough.
+    if (dram.value_or(0) == 0 && sram.value_or(0) == 0) {
+      return missing_uncorrected_count(snapshot, gpu);
+    }
+    Finding finding = gpu::failed(
+        gpu,
+        fmt::format("uncorrected errors since the driver was loaded: {} in DRAM, {} in SRAM",
+                    number(dram), number(sram)),
+        gpu::reset_remedy(snapshot),
+        {count_value(saturating_sum(dram.value_or(0), sram.value_or(0))), 0, "errors"});
+    finding.code = memory_error_code_in_log(snapshot, profile.gpu->xid, gpu);
+    finding.seen_by = repairs_of_same_memory(gpu);
+    return finding;
+  };
+  return gpu::each(snapshot, judge_one, "without uncorrected memory errors");
 }
 
 // Older drivers report only the number of errors.
@@ -154,30 +150,27 @@ Fact<GpuSram> sram_of(const Gpu& gpu) {
   return gpu.sram;
 }
 
-std::optional<Finding> judge_sram_of(const Snapshot& snapshot, const Gpu& gpu) {
-  const auto sram = sram_of(gpu);
-  if (!sram) {
-    return gpu::not_reported_unlike_peers(snapshot, gpu, "the state of the SRAM", sram_of);
-  }
-  const bool flagged = sram->threshold_exceeded;
-  const auto errors = sram->unique_uncorrected;
-  if (!flagged && errors == 0) return std::nullopt;
-  Finding finding = gpu::about(
-      gpu, flagged ? Outcome::fail : Outcome::warn,
-      fmt::format("{} in SRAM over its lifetime{}", counted(errors, "uncorrected error"),
-                  flagged ? "; the driver's threshold is exceeded" : ""),
-      flagged ? hardware_remedy(snapshot) : Remedy::watch, {count_value(errors), 0, "errors"});
-  // The lifetime count includes errors since the driver was loaded, which fail that check.
-  if (!flagged && gpu.ecc_volatile.sram_uncorrected.value_or(0) > 0) {
-    finding.seen_by = {{.check = "gpu.ecc_uncorrectable", .device = finding.device}};
-  }
-  return finding;
-}
-
 Findings judge_sram(const Snapshot& snapshot, const Profile& /*profile*/) {
-  return gpu::each(
-      snapshot, [&](const Gpu& gpu) { return judge_sram_of(snapshot, gpu); },
-      "without uncorrected SRAM errors");
+  const auto judge_one = [&](const Gpu& gpu) -> std::optional<Finding> {
+    const auto sram = sram_of(gpu);
+    if (!sram) {
+      return gpu::not_reported_unlike_peers(snapshot, gpu, "the state of the SRAM", sram_of);
+    }
+    const bool flagged = sram->threshold_exceeded;
+    const auto errors = sram->unique_uncorrected;
+    if (!flagged && errors == 0) return std::nullopt;
+    Finding finding = gpu::about(
+        gpu, flagged ? Outcome::fail : Outcome::warn,
+        fmt::format("{} in SRAM over its lifetime{}", counted(errors, "uncorrected error"),
+                    flagged ? "; the driver's threshold is exceeded" : ""),
+        flagged ? hardware_remedy(snapshot) : Remedy::watch, {count_value(errors), 0, "errors"});
+    // The lifetime count includes errors since the driver was loaded, which fail that check.
+    if (!flagged && gpu.ecc_volatile.sram_uncorrected.value_or(0) > 0) {
+      finding.seen_by = {{.check = "gpu.ecc_uncorrectable", .device = finding.device}};
+    }
+    return finding;
+  };
+  return gpu::each(snapshot, judge_one, "without uncorrected SRAM errors");
 }
 
 bool are_rows_hidden_by_mig(const Gpu& gpu) {
@@ -233,7 +226,7 @@ Findings judge_rows(const Snapshot& snapshot, const Profile& profile) {
   auto gpus = gpu::answering(snapshot);
   // On a node with MIG on by intent, hidden rows are not a fault.
   std::size_t hidden = 0;
-  if (profile.gpu->mig.expected && *profile.gpu->mig.expected) {
+  if (profile.gpu->mig.expected.value_or(false)) {
     hidden = std::erase_if(gpus, [](const Gpu* gpu) { return are_rows_hidden_by_mig(*gpu); });
   }
   Findings findings = gpu::each(
@@ -257,39 +250,34 @@ void margins_of_rows(const Snapshot& snapshot, const Profile& profile, Margins& 
   }
 }
 
-std::optional<Finding> judge_pages_of(const Snapshot& snapshot, const Gpu& gpu,
-                                      const GpuRetiredPagesLimits& limits) {
-  const auto& pages = gpu.retired_pages;
-  for (const auto count : {&GpuRetiredPages::single_bit, &GpuRetiredPages::double_bit}) {
-    if (pages.*count) continue;
-    return gpu::not_reported_unlike_peers(
-        snapshot, gpu, "the count of retired pages", [count](const Gpu& each) -> const auto& {
-          return each.retired_pages.*count;
-        });
-  }
-  if (!pages.pending) {
-    return gpu::not_reported_unlike_peers(
-        snapshot, gpu, "whether pages are pending",
-        [](const Gpu& each) -> const auto& { return each.retired_pages.pending; });
-  }
-  const auto retired = *pages.single_bit + *pages.double_bit;
-  const bool many = limits.fail_above && retired > static_cast<std::uint64_t>(*limits.fail_above);
-  if (!many && !*pages.pending) return std::nullopt;
-  return gpu::failed(
-      gpu,
-      many ? fmt::format("{}, expected at most {}", counted(retired, "retired page"),
-                         *limits.fail_above)
-           : fmt::format("a bad page will be retired at the next reset; {} so far",
-                         counted(retired, "retired page")),
-      many ? hardware_remedy(snapshot) : gpu::reset_remedy(snapshot),
-      {count_value(retired), limits.fail_above ? Value(*limits.fail_above) : Value(), "pages"});
-}
-
 Findings judge_pages(const Snapshot& snapshot, const Profile& profile) {
-  return gpu::each(
-      snapshot,
-      [&](const Gpu& gpu) { return judge_pages_of(snapshot, gpu, profile.gpu->ecc_retired_pages); },
-      "with sound memory pages");
+  const auto& limit = profile.gpu->ecc_retired_pages.fail_above;
+  const auto judge_one = [&](const Gpu& gpu) -> std::optional<Finding> {
+    const auto& pages = gpu.retired_pages;
+    for (const auto count : {&GpuRetiredPages::single_bit, &GpuRetiredPages::double_bit}) {
+      if (pages.*count) continue;
+      return gpu::not_reported_unlike_peers(
+          snapshot, gpu, "the count of retired pages", [count](const Gpu& each) -> const auto& {
+            return each.retired_pages.*count;
+          });
+    }
+    if (!pages.pending) {
+      return gpu::not_reported_unlike_peers(
+          snapshot, gpu, "whether pages are pending",
+          [](const Gpu& each) -> const auto& { return each.retired_pages.pending; });
+    }
+    const auto retired = *pages.single_bit + *pages.double_bit;
+    const bool many = limit && retired > static_cast<std::uint64_t>(*limit);
+    if (!many && !*pages.pending) return std::nullopt;
+    return gpu::failed(
+        gpu,
+        many ? fmt::format("{}, expected at most {}", counted(retired, "retired page"), *limit)
+             : fmt::format("a bad page will be retired at the next reset; {} so far",
+                           counted(retired, "retired page")),
+        many ? hardware_remedy(snapshot) : gpu::reset_remedy(snapshot),
+        {count_value(retired), limit ? Value(*limit) : Value(), "pages"});
+  };
+  return gpu::each(snapshot, judge_one, "with sound memory pages");
 }
 
 void margins_of_pages(const Snapshot& snapshot, const Profile& profile, Margins& margins) {
@@ -304,24 +292,21 @@ void margins_of_pages(const Snapshot& snapshot, const Profile& profile, Margins&
 
 }  // namespace
 
-constinit const Check gpu_ecc_uncorrectable::check{
+constinit const Check gpu_ecc_uncorrectable::check = gpu::check_of_gpus({
     .id = "gpu.ecc_uncorrectable",
     .title = "No uncorrected memory error since the driver was loaded",
     .why =
         "An uncorrected error destroyed data and ended the application that used it. The damaged "
         "memory stays in use until the GPU is reset: only then are rows remapped and pages "
         "retired.",
-    .fix =
-        "Reset the GPU (nvidia-smi --gpu-reset) or reboot the node, then look at "
-        "gpu.ecc_remapped_rows: it reports whether the GPU could repair itself.",
+    .fix = "Reset the GPU (nvidia-smi --gpu-reset) or reboot the node, then look at "
+           "gpu.ecc_remapped_rows: it reports whether the GPU could repair itself.",
     .code = "NHC2019",
-    .needs = Probe::nvml | Probe::identity,
     .looks_at = Probe::kernel_log,  // for the fault code
-    .not_applicable = gpu::none_to_judge,
     .judge = judge_uncorrectable,
-};
+});
 
-constinit const Check gpu_ecc_sram::check{
+constinit const Check gpu_ecc_sram::check = gpu::check_of_gpus({
     .id = "gpu.ecc_sram",
     .title = "Few uncorrected SRAM errors over the life of the GPU",
     .why =
@@ -333,28 +318,23 @@ constinit const Check gpu_ecc_sram::check{
         "Run the field diagnostic and replace the GPU, or report its serial number to the provider "
         "of the virtual machine.",
     .code = "NHC2019",
-    .needs = Probe::nvml | Probe::identity,
-    .not_applicable = gpu::none_to_judge,
     .judge = judge_sram,
-};
+});
 
-constinit const Check gpu_ecc_corrected::check{
+constinit const Check gpu_ecc_corrected::check = gpu::check_of_gpus({
     .id = "gpu.ecc_corrected",
     .title = "Corrected memory errors stay below their limits",
     .why =
         "Corrected errors cost a little time and no data. Very many of them are the first sign of "
         "failing memory.",
-    .fix =
-        "Watch the GPU, and act when gpu.ecc_remapped_rows or gpu.ecc_uncorrectable reports a "
-        "fault.",
+    .fix = "Watch the GPU, and act when gpu.ecc_remapped_rows or gpu.ecc_uncorrectable reports a "
+           "fault.",
     .code = "NHC2019",
-    .needs = Probe::nvml | Probe::identity,
-    .not_applicable = gpu::none_to_judge,
     .judge = judge_corrected,
     .margins = margins_of_corrected,
-};
+});
 
-constinit const Check gpu_ecc_remapped_rows::check{
+constinit const Check gpu_ecc_remapped_rows::check = gpu::check_of_gpus({
     .id = "gpu.ecc_remapped_rows",
     .title = "Bad rows of memory are remapped, and spare ones are left",
     .why =
@@ -369,13 +349,11 @@ constinit const Check gpu_ecc_remapped_rows::check{
         "provider. Pending: drain the node and reset the GPU or reboot; nothing needs replacing. "
         "No spares or many rows: keep the node in service and watch it.",
     .code = "NHC2007",
-    .needs = Probe::nvml | Probe::identity,
-    .not_applicable = gpu::none_to_judge,
     .judge = judge_rows,
     .margins = margins_of_rows,
-};
+});
 
-constinit const Check gpu_ecc_retired_pages::check{
+constinit const Check gpu_ecc_retired_pages::check = gpu::check_of_gpus({
     .id = "gpu.ecc_retired_pages",
     .title = "Few pages of memory are retired, and none is pending",
     .why =
@@ -385,10 +363,8 @@ constinit const Check gpu_ecc_retired_pages::check{
         "Pending: drain the node and reset the GPU or reboot. Too many: replace the GPU, or report "
         "its serial number to the provider.",
     .code = "NHC2018",
-    .needs = Probe::nvml | Probe::identity,
-    .not_applicable = gpu::none_to_judge,
     .judge = judge_pages,
     .margins = margins_of_pages,
-};
+});
 
 }  // namespace muster::checks

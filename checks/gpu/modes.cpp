@@ -27,24 +27,20 @@ std::optional<Finding> judge_pending_mode(const Gpu& gpu, std::string_view mode,
                      Remedy::fix_config, {*now == expected ? Value(state) : Value(*now), expected});
 }
 
-// A GPU that differs from the others was overlooked or is broken; ECC off on all is a choice.
-Findings compare_ecc_modes(const Snapshot& snapshot) {
-  auto findings = gpu::peers_by_model(snapshot, [](const Gpu& gpu) { return gpu.modes.ecc; })
-                      .differences({.what = "ECC mode", .devices = "GPUs"}, "",
-                                   {.outcome = Outcome::warn, .remedy = Remedy::fix_config});
-  if (findings.empty()) findings.push_back(not_expected("ECC mode"));
-  return findings;
-}
-
+// Without an expectation, a GPU that differs from the others was overlooked or is broken; ECC off
+// on all is a choice.
 Findings judge_ecc(const Snapshot& snapshot, const Profile& profile) {
   const auto& expected = profile.gpu->ecc_mode.expected;
-  if (!expected) return compare_ecc_modes(snapshot);
-  return gpu::each(
-      snapshot,
-      [&](const Gpu& gpu) {
-        return judge_pending_mode(gpu, "ECC", gpu.modes.ecc, gpu.modes.ecc_pending, *expected);
-      },
-      fmt::format("with ECC {}", on_or_off(*expected)));
+  if (!expected) {
+    auto findings = gpu::peers_by_model(snapshot, [](const Gpu& gpu) { return gpu.modes.ecc; })
+                        .differences({.what = "ECC mode", .devices = "GPUs"}, "",
+                                     {.outcome = Outcome::warn, .remedy = Remedy::fix_config});
+    return findings.empty() ? Findings{not_expected("ECC mode")} : findings;
+  }
+  const auto judge_one = [&](const Gpu& gpu) {
+    return judge_pending_mode(gpu, "ECC", gpu.modes.ecc, gpu.modes.ecc_pending, *expected);
+  };
+  return gpu::each(snapshot, judge_one, fmt::format("with ECC {}", on_or_off(*expected)));
 }
 
 Findings judge_mig(const Snapshot& snapshot, const Profile& profile) {
@@ -94,30 +90,25 @@ std::string common_compute_mode(const Snapshot& snapshot) {
   return most == counts.end() ? "" : compute_mode_word(most->first);
 }
 
-std::optional<Finding> judge_compute_mode_of(const Gpu& gpu, const std::string& expected,
-                                             bool limited) {
-  const auto& mode = gpu.modes.compute;
-  if (!mode) return gpu::not_reported(gpu, "the compute mode", mode);
-  const std::string seen = compute_mode_word(*mode);
-  // No program can use a prohibited GPU, even if all of them are.
-  const std::string wanted = !limited && seen == "prohibited" ? "default" : expected;
-  if (seen == wanted) return std::nullopt;
-  return gpu::failed(gpu, fmt::format("compute mode is {}, expected {}", seen, wanted),
-                     Remedy::fix_config, {seen, wanted});
-}
-
 Findings judge_compute_mode(const Snapshot& snapshot, const Profile& profile) {
   const auto& limit = profile.gpu->compute_mode.expected;
   const auto expected = limit ? std::string(to_string(*limit)) : common_compute_mode(snapshot);
-  return gpu::each(
-      snapshot,
-      [&](const Gpu& gpu) { return judge_compute_mode_of(gpu, expected, limit.has_value()); },
-      fmt::format("in compute mode {}", expected));
+  const auto judge_one = [&](const Gpu& gpu) -> std::optional<Finding> {
+    const auto& mode = gpu.modes.compute;
+    if (!mode) return gpu::not_reported(gpu, "the compute mode", mode);
+    const std::string seen = compute_mode_word(*mode);
+    // No program can use a prohibited GPU, even if all of them are.
+    const std::string wanted = !limit && seen == "prohibited" ? "default" : expected;
+    if (seen == wanted) return std::nullopt;
+    return gpu::failed(gpu, fmt::format("compute mode is {}, expected {}", seen, wanted),
+                       Remedy::fix_config, {seen, wanted});
+  };
+  return gpu::each(snapshot, judge_one, fmt::format("in compute mode {}", expected));
 }
 
 }  // namespace
 
-constinit const Check gpu_ecc_mode::check{
+constinit const Check gpu_ecc_mode::check = gpu::check_of_gpus({
     .id = "gpu.ecc_mode",
     .title = "ECC is on, now and after the next reset",
     .why =
@@ -125,24 +116,20 @@ constinit const Check gpu_ecc_mode::check{
         "takes effect at the next reset, so the pending mode is judged as well. If the profile "
         "does not set gpu.ecc_mode.expected, the GPUs of a node are compared with each other.",
     .fix = "nvidia-smi --ecc-config=1, then reset the GPU or reboot the node.",
-    .needs = Probe::nvml | Probe::identity,
-    .not_applicable = gpu::none_to_judge,
     .judge = judge_ecc,
-};
+});
 
-constinit const Check gpu_mig::check{
+constinit const Check gpu_mig::check = gpu::check_of_gpus({
     .id = "gpu.mig",
     .title = "GPUs are partitioned (MIG) as expected",
     .why =
         "A job that needs a whole GPU sees slices, or nothing, if MIG mode was left on. With MIG "
         "on, the driver also hides some facts about memory.",
     .fix = "nvidia-smi --multi-instance-gpu=0 (or 1), then reset the GPU.",
-    .needs = Probe::nvml | Probe::identity,
-    .not_applicable = gpu::none_to_judge,
     .judge = judge_mig,
-};
+});
 
-constinit const Check gpu_persistence::check{
+constinit const Check gpu_persistence::check = gpu::check_of_gpus({
     .id = "gpu.persistence",
     .title = "The driver keeps the GPUs initialised",
     .why =
@@ -151,12 +138,10 @@ constinit const Check gpu_persistence::check{
         "it: if the profile does not set gpu.persistence.expected, all GPUs of a node must be in "
         "the same mode.",
     .fix = "Enable nvidia-persistenced.service, or run nvidia-smi --persistence-mode=1 at boot.",
-    .needs = Probe::nvml | Probe::identity,
-    .not_applicable = gpu::none_to_judge,
     .judge = judge_persistence,
-};
+});
 
-constinit const Check gpu_compute_mode::check{
+constinit const Check gpu_compute_mode::check = gpu::check_of_gpus({
     .id = "gpu.compute_mode",
     .title = "GPUs are in the expected compute mode, or all in the same",
     .why =
@@ -168,9 +153,7 @@ constinit const Check gpu_compute_mode::check{
         "nvidia-smi --compute-mode=0 (0 default, 2 prohibited, 3 exclusive_process). To require "
         "one mode on all nodes, set gpu.compute_mode.expected; otherwise the GPUs of a node must "
         "be in the same mode, and not in prohibited.",
-    .needs = Probe::nvml | Probe::identity,
-    .not_applicable = gpu::none_to_judge,
     .judge = judge_compute_mode,
-};
+});
 
 }  // namespace muster::checks

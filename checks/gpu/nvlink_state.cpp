@@ -249,15 +249,15 @@ std::optional<Finding> not_applicable(const Snapshot& snapshot, const Profile& p
   if (wanted.value_or(1) <= 0) return not_expected("NVLink");
   if (auto nothing = gpu::none_to_judge(snapshot, profile)) return nothing;
   if (wanted || !snapshot.nvml.ok()) return std::nullopt;
-  const bool any = std::ranges::any_of(gpu::answering(snapshot), [](const Gpu* each) {
-    return !gpu::links_where(*each, gpu::is_up).empty();
-  });
-  return any ? std::nullopt : std::optional(not_expected("NVLink"));
+  return unless(std::ranges::any_of(
+                    gpu::answering(snapshot),
+                    [](const Gpu* each) { return !gpu::links_where(*each, gpu::is_up).empty(); }),
+                not_expected("NVLink"));
 }
 
 }  // namespace
 
-constinit const Check check{
+constinit const Check check = gpu::check_of_gpus({
     .id = "gpu.nvlink_state",
     .title = "The expected number of NVLinks is active, at full speed",
     .why =
@@ -273,10 +273,9 @@ constinit const Check check{
         "run the field diagnostic and reseat the GPU or its bridge. All GPUs: look at "
         "nvidia-fabricmanager and its log.",
     .code = "NHC2016",
-    .needs = Probe::nvml | Probe::identity,
     .nvml_parts = {.links = true},
     .not_applicable = not_applicable,
     .judge = judge,
-};
+});
 
 }  // namespace muster::checks::gpu_nvlink_state

@@ -78,47 +78,20 @@ std::string reasons_of(const std::vector<Pair>& pairs) {
   return fmt::format("{}", fmt::join(words, ", "));
 }
 
-// Other checks that may find the cause: the fabric, the links, and the daemon that configures them.
-void add_possible_causes(const std::vector<std::string>& devices, Finding& finding) {
+// A finding about a GPU, or the node for null. Other checks may find the cause on `devices`: the
+// fabric, the links, and the daemon that configures them.
+Finding no_access(const Gpu* gpu, std::string message, const std::vector<Pair>& pairs,
+                  const std::vector<std::string>& devices) {
+  const bool set = std::ranges::count(pairs, unsigned{registry}, &Pair::status) > 0;
+  const Remedy remedy = set ? Remedy::fix_config : Remedy::reboot;
+  const Values values{count_value(pairs.size()), 0, "pairs"};
+  Finding finding = gpu == nullptr ? failed(kNode, std::move(message), remedy, values)
+                                   : gpu::failed(*gpu, std::move(message), remedy, values);
   for (const auto& device : devices) {
     finding.seen_by.push_back({"gpu.fabric", device});
     finding.seen_by.push_back({"gpu.nvlink_state", device});
   }
   finding.seen_by.push_back({"host.services", "nvidia-fabricmanager*"});
-}
-
-Remedy remedy_of(const std::vector<Pair>& pairs) {
-  const bool set = std::ranges::any_of(
-      pairs, [](const Pair& pair) { return pair.status == unsigned{registry}; });
-  return set ? Remedy::fix_config : Remedy::reboot;
-}
-
-Values values_of(const std::vector<Pair>& pairs) { return {count_value(pairs.size()), 0, "pairs"}; }
-
-Finding all_broken(const std::vector<Pair>& broken) {
-  Finding finding = failed(kNode,
-                           fmt::format("no GPU can read the memory of another ({}): {}",
-                                       counted(broken.size(), "pair"), reasons_of(broken)),
-                           remedy_of(broken), values_of(broken));
-  add_possible_causes({"*"}, finding);
-  return finding;
-}
-
-Finding culprit(const Gpu& gpu, const std::vector<Pair>& its) {
-  Finding finding = gpu::failed(
-      gpu, fmt::format("no peer access to any of {} other GPUs: {}", its.size(), reasons_of(its)),
-      remedy_of(its), values_of(its));
-  add_possible_causes({finding.device}, finding);
-  return finding;
-}
-
-Finding broken_pair(const Pair& pair) {
-  const std::string peer = gpu::name_of(*pair.second);
-  Finding finding = gpu::failed(*pair.first,
-                                fmt::format("no peer access to {} at {}: {}", peer,
-                                            pair.second->address, kWords.at(pair.status)),
-                                remedy_of({pair}), values_of({pair}));
-  add_possible_causes({finding.device, peer}, finding);
   return finding;
 }
 
@@ -126,18 +99,30 @@ Findings judge_pairs(const std::vector<const Gpu*>& gpus, const Pairs& pairs) {
   std::vector<Pair> broken;
   std::ranges::copy_if(pairs.known, std::back_inserter(broken),
                        [](const Pair& pair) { return pair.is_broken(); });
-  if (broken.size() > 1 && broken.size() == pairs.known.size()) return {all_broken(broken)};
+  if (broken.size() > 1 && broken.size() == pairs.known.size()) {
+    return {no_access(nullptr,
+                      fmt::format("no GPU can read the memory of another ({}): {}",
+                                  counted(broken.size(), "pair"), reasons_of(broken)),
+                      broken, {"*"})};
+  }
   Findings findings;
   for (const Gpu* gpu : gpus) {
     if (!is_culprit(gpu, pairs)) continue;
     std::vector<Pair> its;
-    for (const Pair& pair : pairs.known) {
-      if (pair.has(gpu)) its.push_back(pair);
-    }
-    findings.push_back(culprit(*gpu, its));
+    std::ranges::copy_if(pairs.known, std::back_inserter(its),
+                         [&](const Pair& pair) { return pair.has(gpu); });
+    findings.push_back(no_access(
+        gpu, fmt::format("no peer access to any of {} other GPUs: {}", its.size(), reasons_of(its)),
+        its, {gpu::name_of(*gpu)}));
     std::erase_if(broken, [&](const Pair& pair) { return pair.has(gpu); });
   }
-  for (const Pair& pair : broken) findings.push_back(broken_pair(pair));
+  for (const Pair& pair : broken) {
+    const std::string peer = gpu::name_of(*pair.second);
+    findings.push_back(no_access(pair.first,
+                                 fmt::format("no peer access to {} at {}: {}", peer,
+                                             pair.second->address, kWords.at(pair.status)),
+                                 {pair}, {gpu::name_of(*pair.first), peer}));
+  }
   return findings;
 }
 
@@ -254,13 +239,6 @@ std::optional<Finding> without_dma_buf(const Snapshot& snapshot) {
   return uncertain;
 }
 
-std::optional<std::string> peer_module(const std::vector<std::string>& loaded) {
-  for (const std::string_view name : {"nvidia_peermem", "nv_peer_mem"}) {
-    if (std::ranges::count(loaded, name) > 0) return std::string(name);
-  }
-  return std::nullopt;
-}
-
 // Below a foreign root there is no driver to ask. gpu.driver reports an unusable driver.
 std::optional<Finding> without_driver(const Snapshot& snapshot) {
   const auto& nvml = snapshot.nvml;
@@ -286,8 +264,8 @@ Findings judge_direct_rdma(const Snapshot& snapshot, const Profile& /*profile*/)
   }
   const auto& modules = snapshot.kernel->modules;
   if (!modules) return {not_known(kNode, "the list of kernel modules", modules)};
-  if (const auto module = peer_module(*modules)) {
-    return {passed(fmt::format("{} is loaded", *module))};
+  for (const std::string_view name : {"nvidia_peermem", "nv_peer_mem"}) {
+    if (std::ranges::count(*modules, name) > 0) return {passed(fmt::format("{} is loaded", name))};
   }
   if (auto finding = without_driver(snapshot)) return {*finding};
   auto obstacle = without_dma_buf(snapshot);
@@ -306,14 +284,14 @@ Findings judge_direct_rdma(const Snapshot& snapshot, const Profile& /*profile*/)
 
 std::optional<Finding> direct_rdma_not_applicable(const Snapshot& /*snapshot*/,
                                                   const Profile& profile) {
-  const bool both = gpu::expected(profile) && expects_hcas(profile);
-  if (both && profile.gpu->direct_rdma.expected.value_or(true)) return std::nullopt;
-  return not_expected("GPUDirect RDMA");
+  return unless(gpu::expected(profile) && expects_hcas(profile) &&
+                    profile.gpu->direct_rdma.expected.value_or(true),
+                not_expected("GPUDirect RDMA"));
 }
 
 }  // namespace
 
-constinit const Check gpu_p2p::check{
+constinit const Check gpu_p2p::check = gpu::check_of_gpus({
     .id = "gpu.p2p",
     .title = "GPUs that should reach each other do",
     .why =
@@ -327,11 +305,9 @@ constinit const Check gpu_p2p::check{
         "driver's version must run before the first job; on PCIe, look at IOMMU and access control "
         "services (pci.acs). A driver setting: look for NVreg_RegistryDwords in /etc/modprobe.d. "
         "Then reboot.",
-    .needs = Probe::nvml | Probe::identity,
     .nvml_parts = {.pairs = true},
-    .not_applicable = gpu::none_to_judge,
     .judge = judge_peer_access,
-};
+});
 
 constinit const Check gpu_direct_rdma::check{
     .id = "gpu.direct_rdma",

@@ -21,20 +21,19 @@ bool fell_off(const Snapshot& snapshot, const Gpu& gpu) {
 
 // A GPU that NVML refuses or that does not respond. Only this check reports it.
 Finding missing(const Snapshot& snapshot, const Gpu& gpu) {
-  const auto where = gpu.address.empty() ? "" : fmt::format(" at {}", gpu.address);
-  Finding finding =
-      gpu::failed(gpu,
-                  gpu.stuck.empty()
-                      ? fmt::format("GPU{} does not respond: {}", where, gpu.lost)
-                      : fmt::format("GPU{} does not respond: {} did not return", where, gpu.stuck),
-                  snapshot.identity->hypervisor ? Remedy::report_to_provider : Remedy::reboot);
+  Finding finding = gpu::failed(
+      gpu,
+      fmt::format("GPU{} does not respond: {}",
+                  gpu.address.empty() ? "" : fmt::format(" at {}", gpu.address),
+                  gpu.stuck.empty() ? gpu.lost : fmt::format("{} did not return", gpu.stuck)),
+      snapshot.identity->hypervisor ? Remedy::report_to_provider : Remedy::reboot);
   if (fell_off(snapshot, gpu)) {
     finding.code = "NHC2013";
   } else if (!gpu.stuck.empty()) {
     finding.code = "NHC2015";
   }
   // Several GPUs that fell off the bus together are one incident of the node.
-  finding.seen_by.push_back({.check = "gpu.xid", .device = std::string(kNode)});
+  finding.seen_by = {{.check = "gpu.xid", .device = std::string(kNode)}};
   return finding;
 }
 
@@ -67,15 +66,15 @@ std::optional<Finding> wrong_model(const Gpu& gpu, const GpuPresentLimits& limit
 }
 
 std::optional<Finding> wrong_memory(const Snapshot& snapshot, const Gpu& gpu,
-                                    const GpuPresentLimits& limits) {
-  if (!limits.memory) return std::nullopt;
+                                    const Profile& profile) {
+  const auto& expected = profile.gpu->present.memory;
+  if (!expected) return std::nullopt;
   if (!gpu.memory) return gpu::not_reported(gpu, "the size of the memory", gpu.memory);
+  if (gpu::has_expected_memory(profile, gpu.memory->total)) return std::nullopt;
   const auto total = static_cast<double>(gpu.memory->total);
-  const double band = limits.memory->value * limits.tolerance.value / 100;
-  if (std::abs(total - limits.memory->value) <= band) return std::nullopt;
   return gpu::failed(
-      gpu, fmt::format("{} of memory, expected {}", in_gib(total), in_gib(limits.memory->value)),
-      hardware_remedy(snapshot), {total, limits.memory->value, "B"});
+      gpu, fmt::format("{} of memory, expected {}", in_gib(total), in_gib(expected->value)),
+      hardware_remedy(snapshot), {total, expected->value, "B"});
 }
 
 std::optional<Finding> nameless(const Gpu& gpu) {
@@ -148,7 +147,7 @@ Findings judge(const Snapshot& snapshot, const Profile& profile) {
       continue;
     }
     append(findings, wrong_model(gpu, limits));
-    append(findings, wrong_memory(snapshot, gpu, limits));
+    append(findings, wrong_memory(snapshot, gpu, profile));
     append(findings, nameless(gpu));
   }
   add_other_models(gpu::answering(snapshot), profile, findings);
@@ -165,7 +164,7 @@ std::optional<Finding> not_applicable(const Snapshot& snapshot, const Profile& p
 
 }  // namespace
 
-constinit const Check check{
+constinit const Check check = gpu::check_of_gpus({
     .id = "gpu.present",
     .title = "The expected number of GPUs responds, each of the right model",
     .why =
@@ -174,15 +173,13 @@ constinit const Check check{
         "have the same. Only this check reports a GPU that NVML refuses or reports as lost, or "
         "whose calls never return; if one call returns for no GPU, the driver hangs. pci.devices "
         "reports a GPU that is on the PCI bus but not in NVML.",
-    .fix =
-        "Reboot to recover a lost GPU. If it stays lost, reseat or replace it, or report its "
-        "serial number to the provider of the virtual machine. A wrong model means the wrong "
-        "profile or the wrong node.",
+    .fix = "Reboot to recover a lost GPU. If it stays lost, reseat or replace it, or report its "
+           "serial number to the provider of the virtual machine. A wrong model means the wrong "
+           "profile or the wrong node.",
     .code = "NHC2009",
-    .needs = Probe::nvml | Probe::identity,
     .looks_at = Probe::pci,
     .not_applicable = not_applicable,
     .judge = judge,
-};
+});
 
 }  // namespace muster::checks::gpu_present

@@ -8,8 +8,6 @@
 #include "lib/state/job_gpus.hpp"
 
 namespace muster::checks {
-
-namespace gpu {
 namespace {
 
 // Matches the command, which the kernel cuts at 15 characters. Users can choose any name, so
@@ -27,11 +25,6 @@ bool is_allowed(const std::vector<std::string>& allowed, const GpuProcess& proce
            (name.size() == kLongest && matches_glob(glob.substr(0, kLongest), name));
   });
 }
-
-}  // namespace
-}  // namespace gpu
-
-namespace {
 
 // gpu.processes: no process is left on an idle GPU, and only jobs use the GPUs of a busy node.
 
@@ -79,7 +72,7 @@ void scan_gpu(const Gpu& gpu, const GpuProcessLimits& limits, const JobGpus& min
   }
   if (!gpu.processes) return;
   for (const GpuProcess& process : *gpu.processes) {
-    if (is_relevant(mine, held, process) && !gpu::is_allowed(limits.allowed, process)) {
+    if (is_relevant(mine, held, process) && !is_allowed(limits.allowed, process)) {
       add_process(gpu, process, held, seen);
     }
   }
@@ -135,10 +128,6 @@ Finding left_behind(const ComputeProcess& computing, const JobGpus& mine) {
                        fmt::format("has no job in its cgroup, and {}: {}", whose, mine.doubt));
 }
 
-std::string others_text(const SeenProcesses& seen) {
-  return seen.others == 0 ? "" : fmt::format("; {} GPUs of other jobs ignored", seen.others);
-}
-
 // Before or after a job, or at boot.
 Findings judge_idle(const Snapshot& snapshot, const GpuProcessLimits& limits) {
   const JobGpus mine = find_job_gpus(snapshot);
@@ -151,8 +140,10 @@ Findings judge_idle(const Snapshot& snapshot, const GpuProcessLimits& limits) {
   if (findings.empty() && seen.judged == 0) {
     return {skipped(fmt::format("job {} holds no GPU here that responds", mine.job))};
   }
+  const auto others =
+      seen.others == 0 ? "" : fmt::format("; {} GPUs of other jobs ignored", seen.others);
   return or_pass(std::move(findings), fmt::format("no process left behind on {}{}",
-                                                  counted(seen.judged, "GPU"), others_text(seen)));
+                                                  counted(seen.judged, "GPU"), others));
 }
 
 bool runs_slurm(const Snapshot& snapshot, const SeenProcesses& seen) {
@@ -208,11 +199,6 @@ struct UnclaimedMemory {
 
 std::string in_mib(double bytes) { return fmt::format("{:.0f} MiB", bytes / (1024.0 * 1024.0)); }
 
-// An older driver includes its own memory in the memory in use.
-double allowance(const GpuMemory& memory, const GpuMemoryUsedLimits& limits) {
-  return memory.reserved ? 0 : limits.driver_reserve.value_or(Bytes{}).value;
-}
-
 // `doubt`: why the leak must not fail the node; empty if it may.
 Finding leak(const Snapshot& snapshot, const Gpu& gpu, const std::string& doubt, double used,
              double limit, bool fails) {
@@ -242,7 +228,9 @@ std::optional<Finding> judge_used(const Snapshot& snapshot, const Gpu& gpu,
   for (const auto& [limit, fails] :
        {std::pair{&limits.fail_above, true}, std::pair{&limits.warn_above, false}}) {
     if (!*limit || (!fails && unclaimed.monitored)) continue;
-    const double most = (*limit)->value + allowance(*gpu.memory, limits);
+    // An older driver includes its own memory in the memory in use.
+    const double own = gpu.memory->reserved ? 0 : limits.driver_reserve.value_or(Bytes{}).value;
+    const double most = (*limit)->value + own;
     if (unclaimed.bytes > most) {
       return leak(snapshot, gpu, doubt, unclaimed.bytes, most, fails);
     }
@@ -277,44 +265,10 @@ std::optional<UnclaimedMemory> unclaimed_of(const Snapshot& snapshot, const Gpu&
       .bytes = static_cast<double>(gpu.memory->used) - page_cache_in(snapshot, gpu),
       .monitored = is_monitored(snapshot) || !gpu.processes->empty()};
   for (const auto& process : *gpu.processes) {
-    if (!gpu::is_allowed(daemons, process) || !process.memory_bytes) return std::nullopt;
+    if (!is_allowed(daemons, process) || !process.memory_bytes) return std::nullopt;
     unclaimed.bytes -= static_cast<double>(*process.memory_bytes);
   }
   return unclaimed;
-}
-
-struct JudgedGpus {
-  Findings findings;
-  std::size_t healthy = 0;
-  std::size_t busy = 0;    // with processes
-  std::size_t others = 0;  // of other jobs
-};
-
-void judge_gpu(const Snapshot& snapshot, const Gpu& gpu, const GpuLimits& limits,
-               const std::string& doubt, JudgedGpus& seen) {
-  auto finding = cannot_judge(gpu);
-  if (!finding) {
-    const auto unclaimed = unclaimed_of(snapshot, gpu, limits.processes.allowed);
-    if (!unclaimed) {
-      ++seen.busy;
-      return;
-    }
-    finding = judge_used(snapshot, gpu, limits.memory_used, doubt, *unclaimed);
-  }
-  if (!finding) ++seen.healthy;
-  append(seen.findings, std::move(finding));
-}
-
-Findings with_summary(JudgedGpus seen) {
-  if (seen.healthy > 0) {
-    seen.findings.push_back(
-        passed(fmt::format("{} without memory in use", counted(seen.healthy, "GPU"))));
-  }
-  if (seen.findings.empty()) {
-    return {skipped(fmt::format("all GPUs are in use: {} with processes, {} of other jobs",
-                                seen.busy, seen.others))};
-  }
-  return std::move(seen.findings);
 }
 
 // Why a leak on this GPU must not fail the node; empty if it may.
@@ -332,20 +286,38 @@ Findings judge_memory_used(const Snapshot& snapshot, const Profile& profile,
   const GpuMemoryUsedLimits& limits = profile.gpu->memory_used;
   if (!limits.warn_above && !limits.fail_above) return {not_limited("the memory in use")};
   const JobGpus mine = find_job_gpus(snapshot);
-  JudgedGpus seen;
+  Findings findings;
+  std::size_t healthy = 0;
+  std::size_t busy = 0;    // with processes
+  std::size_t others = 0;  // of other jobs
   for (const Gpu* gpu : gpu::answering(snapshot)) {
     if (context.gpus_idle && mine.of(*gpu) == Held::no) {
-      ++seen.others;
-    } else {
-      judge_gpu(snapshot, *gpu, *profile.gpu, doubt_about(*gpu, mine, context), seen);
+      ++others;
+      continue;
     }
+    auto finding = cannot_judge(*gpu);
+    if (!finding) {
+      const auto unclaimed = unclaimed_of(snapshot, *gpu, profile.gpu->processes.allowed);
+      if (!unclaimed) {
+        ++busy;
+        continue;
+      }
+      finding = judge_used(snapshot, *gpu, limits, doubt_about(*gpu, mine, context), *unclaimed);
+    }
+    if (!finding) ++healthy;
+    append(findings, std::move(finding));
   }
-  return with_summary(std::move(seen));
+  if (healthy > 0) {
+    findings.push_back(passed(fmt::format("{} without memory in use", counted(healthy, "GPU"))));
+  }
+  if (!findings.empty()) return findings;
+  return {skipped(
+      fmt::format("all GPUs are in use: {} with processes, {} of other jobs", busy, others))};
 }
 
 }  // namespace
 
-constinit const Check gpu_processes::check{
+constinit const Check gpu_processes::check = gpu::check_of_gpus({
     .id = "gpu.processes",
     .title = "No process is left on the GPUs",
     .why =
@@ -363,14 +335,12 @@ constinit const Check gpu_processes::check{
         "again, let Slurm track and end jobs by cgroup (ProctrackType=proctrack/cgroup, "
         "ConstrainDevices=yes), and look for programs started outside it (docker, ssh without "
         "pam_slurm_adopt).",
-    .needs = Probe::nvml | Probe::identity,
     .looks_at = Probe::environment | Probe::services,
     .nvml_parts = {.processes = true},
-    .not_applicable = gpu::none_to_judge,
     .judge_in = judge_processes,
-};
+});
 
-constinit const Check gpu_memory_used::check{
+constinit const Check gpu_memory_used::check = gpu::check_of_gpus({
     .id = "gpu.memory_used",
     .title = "No GPU memory is in use without a process",
     .why =
@@ -389,11 +359,9 @@ constinit const Check gpu_memory_used::check{
         "profiling monitor, a process in another PID namespace). If there are none, reset the GPU "
         "(nvidia-smi --gpu-reset --id=N) or reboot; reboot a virtual machine. If it comes back, "
         "update the driver.",
-    .needs = Probe::nvml | Probe::identity,
     .looks_at = Probe::environment | Probe::services | Probe::cpu,
     .nvml_parts = {.processes = true},
-    .not_applicable = gpu::none_to_judge,
     .judge_in = judge_memory_used,
-};
+});
 
 }  // namespace muster::checks

@@ -8,6 +8,7 @@
 
 #include "checks/catalogue.hpp"
 #include "checks/shared/kernel_log.hpp"
+#include "checks/shared/nvlinks.hpp"
 #include "checks/shared/nvml_view.hpp"
 #include "checks/xid/xids.hpp"
 #include "lib/profile/limits/gpu.hpp"
@@ -87,7 +88,8 @@ std::set<std::string> jobs_hit(const Snapshot& snapshot, const XidLog& log,
   return jobs;
 }
 
-// An application error that several jobs had on one GPU points to the GPU.
+// An application error that several jobs had on one GPU points to the GPU. `alone`: the GPU had no
+// other error.
 void judge_repeats(const Snapshot& snapshot, const XidLog& log, const XidLimits& limits,
                    const xid::XidGroup& group, bool alone, Finding& finding) {
   if (group.newest().lead().meaning.kind != xid::kApplication) return;
@@ -142,13 +144,6 @@ void judge_bad_link(const Snapshot& snapshot, const XidLog& log, const XidLimits
 
 bool is_withdrawn(const xid::XidGroup& group) {
   return group.newest().lead().meaning.kind == xid::kWithdrawn;
-}
-
-// True if the GPU had no other error.
-bool alone(const std::vector<xid::XidGroup>& groups, const xid::XidGroup& group) {
-  return std::ranges::count_if(groups, [&](const xid::XidGroup& each) {
-           return each.address == group.address && !is_withdrawn(each);
-         }) == 1;
 }
 
 bool is_lost(const xid::XidGroup& group) {
@@ -214,8 +209,7 @@ void add_same_fault_checks(const Snapshot& snapshot, const Profile& profile, con
 }
 
 std::string healthy_text(const XidLog& xids, const KernelLog& log, const LogWindow& window) {
-  const auto others =
-      std::ranges::count_if(xids.events, [](const auto& event) { return !event.nvswitch; });
+  const auto others = std::ranges::count(xids.events, false, &XidEvent::nvswitch);
   if (others == 0) {
     return fmt::format("no XID {} ({} read)", what_was_read(log, window),
                        counted(log.seen, "line"));
@@ -229,8 +223,8 @@ std::optional<Finding> xid_not_applicable(const Snapshot& snapshot, const Profil
   if (gpu::expected(profile) || !snapshot.nvml->gpus.empty()) return std::nullopt;
   if (!snapshot.kernel_log.ok()) return std::nullopt;
   const auto& log = snapshot.xids.believed(profile.gpu->xid.of_programs);
-  const bool any = std::ranges::any_of(log.events, [](const auto& e) { return !e.nvswitch; });
-  return any ? std::nullopt : std::optional(not_expected("GPU"));
+  return unless(std::ranges::count(log.events, false, &XidEvent::nvswitch) > 0,
+                not_expected("GPU"));
 }
 
 Findings judge_xids(const Snapshot& snapshot, const Profile& profile) {
@@ -254,7 +248,10 @@ Findings judge_xids(const Snapshot& snapshot, const Profile& profile) {
                                      .job = job_of(snapshot, *group.newest().lead().event),
                                      .now_us = window.now_us});
     if (!is_withdrawn(group)) {
-      judge_repeats(snapshot, log, limits, group, alone(groups, group), finding);
+      const bool alone = std::ranges::count_if(groups, [&](const xid::XidGroup& each) {
+                           return each.address == group.address && !is_withdrawn(each);
+                         }) == 1;
+      judge_repeats(snapshot, log, limits, group, alone, finding);
       judge_bad_link(snapshot, log, limits, group, finding);
       add_same_fault_checks(snapshot, profile, log, group, finding);
     }
@@ -267,7 +264,6 @@ Findings judge_xids(const Snapshot& snapshot, const Profile& profile) {
 // gpu.sxid: errors of NVSwitches that the NVIDIA driver wrote to the kernel log.
 
 constexpr unsigned kLinkFault = 20034;
-constexpr unsigned kNvlinkXid = 74;
 
 // If the host owns the switches, their errors do not reach a guest's log.
 std::optional<Finding> sxid_not_applicable(const Snapshot& snapshot, const Profile& profile) {
@@ -285,28 +281,23 @@ std::string switch_name_at(const Snapshot& snapshot, const std::string& address)
   return found == switches.end() ? address : fmt::format("nvswitch{}", found - switches.begin());
 }
 
-bool any_link_down(const Snapshot& snapshot) {
-  return std::ranges::any_of(snapshot.nvml->gpus, [](const Gpu& gpu) {
-    return gpu.nvlinks && std::ranges::any_of(*gpu.nvlinks, [](const NvLink& link) {
-             return link.state && *link.state == 0;
-           });
-  });
-}
-
-// An XID 74 at the time of one of these incidents, since the driver was last loaded.
-bool any_nvlink_error(const XidLog& log, const xid::XidGroup& group, Seconds coalesce) {
-  return std::ranges::any_of(log.events, [&](const auto& event) {
-    return !event.nvswitch && event.code == kNvlinkXid && event.last_us >= log.loaded_us() &&
-           xid::is_near(group, event, coalesce);
-  });
-}
-
 // Resetting a GPU or unloading the driver also takes its links down. The driver logs that as fatal,
-// although nothing stays broken.
+// although nothing stays broken: no link is down, and no GPU had an XID 74 at the time since the
+// driver was last loaded.
 bool is_over(const Snapshot& snapshot, const XidLog& log, const xid::XidGroup& group,
              Seconds coalesce) {
-  return group.cause == kLinkFault && !any_link_down(snapshot) &&
-         !any_nvlink_error(log, group, coalesce);
+  if (group.cause != kLinkFault) return false;
+  for (const Gpu& gpu : snapshot.nvml->gpus) {
+    if (!gpu::links_where(gpu, [](const NvLink& link) {
+           return gpu::is(link, gpu::LinkState::inactive);
+         }).empty()) {
+      return false;
+    }
+  }
+  return std::ranges::none_of(log.events, [&](const auto& event) {
+    return !event.nvswitch && event.code == kNvlink && event.last_us >= log.loaded_us() &&
+           xid::is_near(group, event, coalesce);
+  });
 }
 
 void call_degraded(xid::XidGroup& group) {

@@ -2,6 +2,8 @@
 // How peers reach an ACTIVE port: LID and GID, partition key, MTU and network interface.
 #include <fmt/ranges.h>
 
+#include <array>
+
 #include "checks/catalogue.hpp"
 #include "checks/ib/hcas.hpp"
 #include "checks/shared/peers.hpp"
@@ -80,15 +82,10 @@ bool is_wanted_key(unsigned key, PkeyWanted want) {
 }
 
 std::string_view wanted_key_text(PkeyWanted want) {
-  switch (want) {
-    case PkeyWanted::non_default_full_member:
-      return "full-member partition key other than the default";
-    case PkeyWanted::default_full_member:
-      return "full-member key of the default partition";
-    case PkeyWanted::any_full_member:
-      break;
-  }
-  return "full-member partition key";
+  constexpr std::array<std::string_view, 3> kTexts{
+      "full-member partition key other than the default",
+      "full-member key of the default partition", "full-member partition key"};
+  return kTexts.at(static_cast<std::size_t>(want));
 }
 
 std::string keys_text(const std::vector<unsigned>& keys) {
@@ -226,23 +223,19 @@ Findings judge_netdev(const Snapshot& snapshot, const Profile& profile) {
 
 }  // namespace
 
-constinit const Check ib_address::check{
+constinit const Check ib_address::check = ib::check_of_hcas({
     .id = "ib.address",
     .title = "LID, subnet manager's LID and GID are assigned",
     .why =
         "Peers reach a port by its GID and by the LID that the subnet manager assigned. Without "
         "them, or with the prefix of another subnet, connections to other nodes fail although the "
         "link is up.",
-    .fix =
-        "Look at the subnet manager; restart the port (or reboot the node) so that it is "
-        "configured again. In a cloud, report the node to the provider.",
-    .needs = Probe::infiniband | Probe::identity,
-    .when_absent = WhenAbsent::judge,
-    .not_applicable = ib::no_active_ports,
+    .fix = "Look at the subnet manager; restart the port (or reboot the node) so that it is "
+           "configured again. In a cloud, report the node to the provider.",
     .judge = judge_address,
-};
+});
 
-constinit const Check ib_pkey::check{
+constinit const Check ib_pkey::check = ib::check_of_hcas({
     .id = "ib.pkey",
     .title = "All HCAs have the partition key that jobs need",
     .why =
@@ -250,16 +243,12 @@ constinit const Check ib_pkey::check{
         "nodes of a tenant get their own key at index 0 or 1; on your own cluster the default "
         "partition is normal. A node with another key works alone, but every multi-node job on it "
         "hangs.",
-    .fix =
-        "Azure: report the node, or redeploy it into the right scale set or placement group. "
-        "Elsewhere: correct the partition configuration of the subnet manager.",
-    .needs = Probe::infiniband | Probe::identity,
-    .when_absent = WhenAbsent::judge,
-    .not_applicable = ib::no_active_ports,
+    .fix = "Azure: report the node, or redeploy it into the right scale set or placement group. "
+           "Elsewhere: correct the partition configuration of the subnet manager.",
     .judge = judge_pkey,
-};
+});
 
-constinit const Check ib_mtu::check{
+constinit const Check ib_mtu::check = ib::check_of_hcas({
     .id = "ib.mtu",
     .title = "InfiniBand ports have the expected active MTU",
     .why =
@@ -268,26 +257,21 @@ constinit const Check ib_mtu::check{
     .fix =
         "Set the MTU in the partition configuration of the subnet manager, and look for the link "
         "on the path with the smaller MTU.",
-    .needs = Probe::infiniband | Probe::verbs | Probe::identity,
-    .when_absent = WhenAbsent::judge,
-    .not_applicable = ib::no_active_ports,
+    .needs = Probe::verbs,
     .judge = judge_mtu,
-};
+});
 
-constinit const Check ib_netdev::check{
+constinit const Check ib_netdev::check = ib::check_of_hcas({
     .id = "ib.netdev",
     .title = "Each HCA's network interface exists and is up",
     .why =
         "MPI and NCCL find their peers over IP, often over IPoIB, and RDMA connection management "
         "needs an address on the HCA's interface. A port may be ACTIVE while its interface is "
         "missing or down.",
-    .fix =
-        "Load ib_ipoib and bring the interface up (ip link set ib0 up); look at the network "
-        "configuration.",
-    .needs = Probe::infiniband | Probe::network | Probe::identity,
-    .when_absent = WhenAbsent::judge,
-    .not_applicable = ib::no_active_ports,
+    .fix = "Load ib_ipoib and bring the interface up (ip link set ib0 up); look at the network "
+           "configuration.",
+    .needs = Probe::network,
     .judge = judge_netdev,
-};
+});
 
 }  // namespace muster::checks

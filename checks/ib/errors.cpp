@@ -289,29 +289,29 @@ std::optional<Finding> judge_port_ber(const Snapshot& snapshot, const IbBerLimit
     return too_many(port, Outcome::fail, kSymbols, *port.symbols, *limits.symbol_fail_above,
                     hardware_remedy(snapshot));
   }
+  const auto warning = [&](std::string_view what, double seen, double limit) {
+    return too_many(port, Outcome::warn, what, seen, limit, Remedy::watch);
+  };
   if (above(port.symbols, limits.symbol_warn_above)) {
-    return too_many(port, Outcome::warn, kSymbols, *port.symbols, *limits.symbol_warn_above,
-                    Remedy::watch);
+    return warning(kSymbols, *port.symbols, *limits.symbol_warn_above);
   }
   if (above(port.raw, limits.raw_warn_above)) {
-    return too_many(port, Outcome::warn, kRaw, *port.raw, *limits.raw_warn_above, Remedy::watch);
+    return warning(kRaw, *port.raw, *limits.raw_warn_above);
   }
   const auto median = medians.find(ib::active_kind_of(snapshot, port.at));
   if (median == medians.end() || !above(port.raw, limits.sisters_warn_above)) return std::nullopt;
   const double most = median->second * limits.sisters_times.value_or(1);
   if (*port.raw <= most) return std::nullopt;
-  auto finding = too_many(port, Outcome::warn, kRaw, *port.raw, most, Remedy::watch);
+  auto finding = warning(kRaw, *port.raw, most);
   finding.message += fmt::format("; the median of HCAs like it is {:.1e}", median->second);
   return finding;
 }
 
 std::optional<Finding> ber_not_applicable(const Snapshot& snapshot, const Profile& profile) {
   if (auto nothing = ib::no_active_ports(snapshot, profile)) return nothing;
-  if (!ib::is_observed(snapshot)) return std::nullopt;
-  if (std::ranges::none_of(ib::active_ports(snapshot, profile), counts_bit_errors)) {
-    return skipped("neither the HCAs nor their network interfaces count bit errors");
-  }
-  return std::nullopt;
+  const bool any = !ib::is_observed(snapshot) ||
+                   std::ranges::any_of(ib::active_ports(snapshot, profile), counts_bit_errors);
+  return unless(any, skipped("neither the HCAs nor their network interfaces count bit errors"));
 }
 
 Findings judge_ber(const Snapshot& snapshot, const Profile& profile) {
@@ -355,7 +355,7 @@ void margins_of_ber(const Snapshot& snapshot, const Profile& profile, Margins& m
 
 }  // namespace
 
-constinit const Check ib_errors::check{
+constinit const Check ib_errors::check = ib::check_of_hcas({
     .id = "ib.errors",
     .title = "InfiniBand error counters rise no faster than their limits",
     .why =
@@ -367,14 +367,11 @@ constinit const Check ib_errors::check{
         "Reseat or replace the cable or optic, clear the counters (perfquery -R) and watch them. "
         "Constraint errors point to partition keys, discards to congestion or a dead remote end.",
     .code = "NHC2003",
-    .needs = Probe::infiniband | Probe::identity,
-    .when_absent = WhenAbsent::judge,
-    .not_applicable = ib::no_active_ports,
     .judge = judge_ib_errors,
     .margins = margins_of_ib_errors,
-};
+});
 
-constinit const Check ib_ber::check{
+constinit const Check ib_ber::check = ib::check_of_hcas({
     .id = "ib.ber",
     .title = "InfiniBand links need little error correction and lose no symbols",
     .why =
@@ -385,16 +382,13 @@ constinit const Check ib_ber::check{
         "that the link carries, is the bit error rate. An HCA that corrects a hundred times as "
         "much as its peers has a bad cable, even below the limits. Virtual functions do not report "
         "these counters.",
-    .fix =
-        "mlxlink -d mlx5_0 -c shows more details. Clean, reseat or replace the cable or optic; "
-        "move it to another port to see whether the errors follow it.",
+    .fix = "mlxlink -d mlx5_0 -c shows more details. Clean, reseat or replace the cable or optic; "
+           "move it to another port to see whether the errors follow it.",
     .code = "NHC2003",
-    .needs = Probe::infiniband | Probe::identity,
     .looks_at = Probe::pci,
-    .when_absent = WhenAbsent::judge,
     .not_applicable = ber_not_applicable,
     .judge = judge_ber,
     .margins = margins_of_ber,
-};
+});
 
 }  // namespace muster::checks

@@ -113,32 +113,27 @@ std::optional<std::string> counter_problem(const ib::PortOf& at) {
   return fmt::format("cannot read {}: {}", kCounter, counter->why());
 }
 
-struct FlapFindings {
-  Findings findings;
-  std::size_t judged = 0;
-};
-
-void judge_port(const Snapshot& snapshot, const ib::PortOf& at, const FlapWindow& window,
-                std::uint64_t most, FlapFindings& tally) {
+// Counts a healthy port in `judged`.
+std::optional<Finding> judge_port(const Snapshot& snapshot, const ib::PortOf& at,
+                                  const FlapWindow& window, std::uint64_t most,
+                                  std::size_t& judged) {
   const auto evidence = evidence_of(snapshot, at, window);
   if (evidence && evidence->seen.in_window(window.length_s) > static_cast<double>(most)) {
     const auto allowed = evidence->seen.seconds > window.length_s
                              ? fmt::format("{} in {}", most, in_time(window.length_s))
                              : fmt::format("{}", most);
-    tally.findings.push_back(ib::about(
-        at, Outcome::fail,
-        fmt::format("link went down {} in {}, expected at most {} ({})",
-                    counted(evidence->seen.increments, "time"),
-                    in_time(std::max(evidence->seen.seconds, window.length_s)), allowed,
-                    evidence->source),
-        hardware_remedy(snapshot), {count_value(evidence->seen.increments), count_value(most)}));
-  } else if (const auto value = saturated_value(at)) {
-    tally.findings.push_back(ib::saturated(at, kCounter, *value));
-  } else if (const auto problem = counter_problem(at)) {
-    tally.findings.push_back(ib::about(at, Outcome::unknown, *problem));
-  } else if (evidence) {
-    ++tally.judged;
+    return ib::about(at, Outcome::fail,
+                     fmt::format("link went down {} in {}, expected at most {} ({})",
+                                 counted(evidence->seen.increments, "time"),
+                                 in_time(std::max(evidence->seen.seconds, window.length_s)),
+                                 allowed, evidence->source),
+                     hardware_remedy(snapshot),
+                     {count_value(evidence->seen.increments), count_value(most)});
   }
+  if (const auto value = saturated_value(at)) return ib::saturated(at, kCounter, *value);
+  if (const auto problem = counter_problem(at)) return ib::about(at, Outcome::unknown, *problem);
+  if (evidence) ++judged;
+  return std::nullopt;
 }
 
 Findings judge(const Snapshot& snapshot, const Profile& profile) {
@@ -151,36 +146,34 @@ Findings judge(const Snapshot& snapshot, const Profile& profile) {
                           .length_s = limits.window.value > 0 ? limits.window.value : *uptime,
                           .from_s = limits.ignore_after_boot.value};
   const auto most = static_cast<std::uint64_t>(*limits.max);
-  FlapFindings tally;
+  Findings findings;
+  std::size_t judged = 0;
   for (const ib::PortOf& at : ib::active_ports(snapshot, profile)) {
-    judge_port(snapshot, at, window, most, tally);
+    append(findings, judge_port(snapshot, at, window, most, judged));
   }
-  if (!tally.findings.empty()) return std::move(tally.findings);
-  if (tally.judged == 0) {
+  if (!findings.empty()) return findings;
+  if (judged == 0) {
     return {skipped("first observation in this boot: counting flaps needs an earlier one")};
   }
-  return {passed(fmt::format("{} went down at most {} in {}", counted(tally.judged, "link"),
+  return {passed(fmt::format("{} went down at most {} in {}", counted(judged, "link"),
                              counted(most, "time"), in_time(window.length_s)))};
 }
 
 }  // namespace
 
-constinit const Check check{
+constinit const Check check = ib::check_of_hcas({
     .id = "ib.flaps",
     .title = "InfiniBand links do not flap",
     .why =
         "A link that goes down and comes back kills the jobs that use it, and then looks healthy "
         "again. This check counts how often each link went down in a window, without the first "
         "minutes after boot. ib.state reports a port that is down now.",
-    .fix =
-        "Reseat or replace the cable or optic; look at the switch port. In a cloud, report the "
-        "node to the provider.",
+    .fix = "Reseat or replace the cable or optic; look at the switch port. In a cloud, report the "
+           "node to the provider.",
     .code = "NHC2005",
-    .needs = Probe::infiniband | Probe::identity | Probe::network,
+    .needs = Probe::network,
     .looks_at = Probe::kernel_log,
-    .when_absent = WhenAbsent::judge,
-    .not_applicable = ib::no_active_ports,
     .judge = judge,
-};
+});
 
 }  // namespace muster::checks::ib_flaps

@@ -140,6 +140,14 @@ inline constexpr std::array<CounterWidth, 12> kWidths{{{"VL15_dropped", 0xffff},
   return std::nullopt;
 }
 
+// Fills in what the checks of HCAs share.
+[[nodiscard]] constexpr Check check_of_hcas(Check check) {
+  check.needs = check.needs | Probe::infiniband | Probe::identity;
+  check.when_absent = WhenAbsent::judge;
+  if (check.not_applicable == nullptr) check.not_applicable = no_active_ports;
+  return check;
+}
+
 // Null if the address is unknown or not on the bus.
 [[nodiscard]] inline const PciDevice* on_bus(const Snapshot& snapshot, const Hca& hca) {
   return hca.address ? device_at(snapshot, *hca.address) : nullptr;

@@ -48,34 +48,25 @@ std::string driver_of(const PciDevice& device) {
   return device.driver.empty() ? "no driver is bound" : fmt::format("driver {}", device.driver);
 }
 
-// An RDMA device whose PCI address could not be read: it may be any HCA on the bus.
-const Hca* find_without_address(const Snapshot& snapshot, const Profile& profile) {
-  for (const Hca* hca : ib::hcas_of(snapshot, profile)) {
-    if (!hca->address) return hca;
-  }
-  return nullptr;
-}
-
-Finding not_an_rdma_device(const PciDevice& device, const Hca* without_address) {
-  if (without_address == nullptr) {
-    return failed(device.address,
-                  fmt::format("on the PCI bus, but not an RDMA device ({})", driver_of(device)),
-                  Remedy::restart_service);
-  }
-  return not_known(device.address,
-                   fmt::format("whether {} is its RDMA device", without_address->name),
-                   without_address->address);
-}
-
 // HCAs on the bus that are not InfiniBand devices; one finding for the node if all are.
 Findings unusable(const Snapshot& snapshot, const Profile& profile) {
   Findings findings;
   const auto on_bus = hcas_on_bus(snapshot);
-  const Hca* without_address = find_without_address(snapshot, profile);
+  // An RDMA device whose PCI address could not be read: it may be any HCA on the bus.
+  const auto hcas = ib::hcas_of(snapshot, profile);
+  const auto unplaced = std::ranges::find_if(hcas, [](const Hca* hca) { return !hca->address; });
+  const Hca* without_address = unplaced == hcas.end() ? nullptr : *unplaced;
   for (const PciDevice* device : on_bus) {
     const Hca* hca = at_address(snapshot, device->address);
-    if (hca == nullptr) {
-      findings.push_back(not_an_rdma_device(*device, without_address));
+    if (hca == nullptr && without_address != nullptr) {
+      findings.push_back(not_known(
+          device->address, fmt::format("whether {} is its RDMA device", without_address->name),
+          without_address->address));
+    } else if (hca == nullptr) {
+      findings.push_back(
+          failed(device->address,
+                 fmt::format("on the PCI bus, but not an RDMA device ({})", driver_of(*device)),
+                 Remedy::restart_service));
     } else if (ib::is_ethernet(*hca)) {
       findings.push_back(
           failed(hca->name, "link layer is Ethernet, expected InfiniBand", Remedy::fix_config));
@@ -110,7 +101,7 @@ bool alone_of_its_kind(const Snapshot& snapshot, const std::string& address) {
 
 // The InfiniBand devices except virtual functions of a host.
 std::vector<const Hca*> counted_hcas(const Snapshot& snapshot, const Profile& profile) {
-  std::vector<const Hca*> hcas = ib::hcas_of(snapshot, profile);
+  auto hcas = ib::hcas_of(snapshot, profile);
   std::erase_if(hcas, [&](const Hca* hca) {
     const PciDevice* device = ib::on_bus(snapshot, *hca);
     return device != nullptr && device->virtual_function;
@@ -339,7 +330,7 @@ constinit const Check ib_present::check{
     .judge = judge_hcas,
 };
 
-constinit const Check ib_firmware::check{
+constinit const Check ib_firmware::check = ib::check_of_hcas({
     .id = "ib.firmware",
     .title = "HCAs have one board id and one firmware, or allowed ones",
     .why =
@@ -349,27 +340,23 @@ constinit const Check ib_firmware::check{
     .fix =
         "Update the odd HCA's firmware (mlxfwmanager), or add the version to the profile's list. "
         "In a cloud, report it to the provider.",
-    .needs = Probe::infiniband | Probe::identity,
-    .when_absent = WhenAbsent::judge,
     .not_applicable = ib::no_hcas,
     .judge = judge_hca_firmware,
-};
+});
 
-constinit const Check ib_verbs::check{
+constinit const Check ib_verbs::check = ib::check_of_hcas({
     .id = "ib.verbs",
     .title = "libibverbs opens every HCA and agrees with sysfs",
-    .why =
-        "Jobs use an HCA through libibverbs. A missing provider library or character device "
-        "silently hides the HCA, wrong permissions prevent opening it, and without memory "
-        "registration every transfer fails.",
+    .why = "Jobs use an HCA through libibverbs. A missing provider library or character device "
+           "silently hides the HCA, wrong permissions prevent opening it, and without memory "
+           "registration every transfer fails.",
     .fix =
         "Load ib_uverbs, install the provider libraries (ibverbs-providers, rdma-core), check the "
         "permissions of /dev/infiniband and the limit of locked memory.",
-    .needs = Probe::infiniband | Probe::verbs | Probe::identity,
+    .needs = Probe::verbs,
     .looks_at = Probe::kernel,  // the limit of locked memory
-    .when_absent = WhenAbsent::judge,
     .not_applicable = ib::no_hcas,
     .judge = judge_verbs,
-};
+});
 
 }  // namespace muster::checks

@@ -140,65 +140,64 @@ std::optional<Finding> judge_port_rate(const Snapshot& snapshot, const ib::PortO
 }
 
 // Without limits, ports are compared with those of their kind.
-class PeerRates {
- public:
-  PeerRates(const Snapshot& snapshot, const std::vector<ib::PortOf>& ports) : snapshot_(snapshot) {
-    for (const auto& at : ports) {
-      const auto kind = ib::active_kind_of(snapshot, at);
-      const IbPort& port = *at.port;
-      if (kind.empty() || !port.rate_gbps || !port.width) continue;
-      kinds_[kind].emplace_back(at, link_of(port));
-      compared_ = compared_ || kinds_[kind].size() > 1;
-    }
-  }
-
-  [[nodiscard]] bool compared() const { return compared_; }
-
-  // Empty without a clear majority, or if the driver cannot name the speed.
-  [[nodiscard]] IbLink usual_of(const ib::PortOf& at) const {
-    const auto found = kinds_.find(ib::active_kind_of(snapshot_, at));
-    if (found == kinds_.end()) return {};
-    auto most = usual(found->second, &std::pair<ib::PortOf, IbLink>::second);
-    if (!most || most->speed.empty() || most->speed == "SDR") return {};
-    most->of_peers = true;
-    return *std::move(most);
-  }
-
-  // Kinds whose ports differ without a clear majority.
-  [[nodiscard]] Findings undecided() const {
-    const Finding like{.outcome = Outcome::warn, .remedy = Remedy::fix_config};
-    Findings findings;
-    for (const auto& [kind, ports] : kinds_) {
-      std::vector<DeviceValue> said;
-      for (const auto& [at, link] : ports) said.push_back({at.hca->name, to_text(link)});
-      for (auto& each : disagreements(said, {.what = "rate", .devices = "HCAs"}, like)) {
-        if (each.device == kNode) findings.push_back(std::move(each));
-      }
-    }
-    return findings;
-  }
-
- private:
-  const Snapshot& snapshot_;
-  std::map<std::string, std::vector<std::pair<ib::PortOf, IbLink>>> kinds_;
-  bool compared_ = false;
+struct PeerRate {
+  std::string name;  // of the HCA
+  IbLink link;
 };
+
+using PeerRates = std::map<std::string, std::vector<PeerRate>>;  // by kind
+
+PeerRates peer_rates_of(const Snapshot& snapshot, const std::vector<ib::PortOf>& ports) {
+  PeerRates kinds;
+  for (const auto& at : ports) {
+    const auto kind = ib::active_kind_of(snapshot, at);
+    if (kind.empty() || !at.port->rate_gbps || !at.port->width) continue;
+    kinds[kind].push_back({at.hca->name, link_of(*at.port)});
+  }
+  return kinds;
+}
+
+// Empty without a clear majority, or if the driver cannot name the speed.
+IbLink usual_link(const PeerRates& kinds, const std::string& kind) {
+  const auto found = kinds.find(kind);
+  if (found == kinds.end()) return {};
+  auto most = usual(found->second, &PeerRate::link);
+  if (!most || most->speed.empty() || most->speed == "SDR") return {};
+  most->of_peers = true;
+  return *std::move(most);
+}
+
+// A finding for each kind whose ports differ without a clear majority.
+Findings undecided(const PeerRates& kinds) {
+  Findings findings;
+  for (const auto& [kind, ports] : kinds) {
+    std::vector<DeviceValue> said;
+    for (const auto& [name, link] : ports) said.push_back({name, to_text(link)});
+    append(findings, disagreements(said, {.what = "rate", .devices = "HCAs"},
+                                   {.outcome = Outcome::warn, .remedy = Remedy::fix_config}));
+  }
+  std::erase_if(findings, [](const Finding& each) { return each.device != kNode; });
+  return findings;
+}
 
 Findings judge_port_rates(const Snapshot& snapshot, const Profile& profile) {
   const IbLink expected = expected_link(profile.ib->rate);
   const bool by_peers = expects_nothing(expected);
   Findings findings;
   const auto ports = ib::active_ports(snapshot, profile);
-  const PeerRates peers(snapshot, ports);
+  const auto peers = peer_rates_of(snapshot, ports);
   for (const ib::PortOf& at : ports) {
-    append(findings, judge_port_rate(snapshot, at, by_peers ? peers.usual_of(at) : expected));
+    const auto wanted = by_peers ? usual_link(peers, ib::active_kind_of(snapshot, at)) : expected;
+    append(findings, judge_port_rate(snapshot, at, wanted));
   }
-  if (by_peers) append(findings, peers.undecided());
+  if (by_peers) append(findings, undecided(peers));
   if (!findings.empty()) return findings;
   if (!by_peers) {
     return {passed(fmt::format("{} at {}", counted(ports.size(), "port"), to_text(expected)))};
   }
-  if (!peers.compared()) return {not_expected("InfiniBand rate")};
+  const bool compared =
+      std::ranges::any_of(peers, [](const auto& kind) { return kind.second.size() > 1; });
+  if (!compared) return {not_expected("InfiniBand rate")};
   return {passed(fmt::format("{}, each as fast as its peers", counted(ports.size(), "port")))};
 }
 
@@ -226,21 +225,6 @@ struct PortFault {
   Remedy remedy = Remedy::none;
 };
 
-PortFault why_down(const Fact<unsigned>& physical_state, Remedy hardware) {
-  switch (physical_state.value_or(0)) {
-    case 2:
-      return {"no link partner: check cable, optic and remote end", hardware};
-    case 3:
-      return {"disabled by an administrator or the firmware", Remedy::fix_config};
-    case 4:
-      return {"stuck in training because of a bad signal", hardware};
-    case 6:
-      return {"retraining after errors", hardware};
-    default:
-      return {"no link", hardware};
-  }
-}
-
 PortFault why_not_active(const IbPort& port, Remedy hardware) {
   switch (*port.state) {
     case 2:
@@ -251,7 +235,19 @@ PortFault why_not_active(const IbPort& port, Remedy hardware) {
     case 5:
       return {"the link was just lost", hardware};
     default:
-      return why_down(port.physical_state, hardware);
+      break;
+  }
+  switch (port.physical_state.value_or(0)) {
+    case 2:
+      return {"no link partner: check cable, optic and remote end", hardware};
+    case 3:
+      return {"disabled by an administrator or the firmware", Remedy::fix_config};
+    case 4:
+      return {"stuck in training because of a bad signal", hardware};
+    case 6:
+      return {"retraining after errors", hardware};
+    default:
+      return {"no link", hardware};
   }
 }
 
@@ -289,37 +285,23 @@ Finding judge_port_state(const ib::PortOf& at, Remedy hardware) {
   return ib::about(at, Outcome::pass, "ACTIVE, LinkUp");
 }
 
-// Without an expected number of HCAs, a port may be unused. It counts as used if most ports of its
-// kind are ACTIVE.
-class UsedPorts {
- public:
-  UsedPorts(const Snapshot& snapshot, const Profile& profile)
-      : snapshot_(snapshot), all_(profile.ib->present.count.has_value()) {
-    std::map<std::string, std::vector<bool>> kinds;
-    for (const Hca* hca : ib::hcas_of(snapshot, profile)) {
-      if (!hca->ports) continue;
-      for (const IbPort& port : *hca->ports) {
-        if (ib::link_layer_of(port) != ib::LinkLayer::infiniband || !port.state) continue;
-        kinds[ib::kind_of(snapshot, {hca, &port})].push_back(*port.state == ib::kActive);
-      }
-    }
-    for (const auto& [kind, active] : kinds) {
-      if (!kind.empty() && usual(active).value_or(false)) used_.insert(kind);
+// The kinds of which most ports are ACTIVE. Without an expected number of HCAs, a port of another
+// kind may be unused.
+std::set<std::string> used_kinds(const Snapshot& snapshot, const Profile& profile) {
+  std::map<std::string, std::vector<bool>> kinds;
+  for (const Hca* hca : ib::hcas_of(snapshot, profile)) {
+    if (!hca->ports) continue;
+    for (const IbPort& port : *hca->ports) {
+      if (ib::link_layer_of(port) != ib::LinkLayer::infiniband || !port.state) continue;
+      kinds[ib::kind_of(snapshot, {hca, &port})].push_back(*port.state == ib::kActive);
     }
   }
-
-  // With an expected number of HCAs, all are used.
-  [[nodiscard]] bool all() const { return all_; }
-
-  [[nodiscard]] bool contain(const ib::PortOf& at) const {
-    return used_.contains(ib::kind_of(snapshot_, at));
+  std::set<std::string> used;
+  for (const auto& [kind, active] : kinds) {
+    if (!kind.empty() && usual(active).value_or(false)) used.insert(kind);
   }
-
- private:
-  const Snapshot& snapshot_;
-  bool all_ = false;
-  std::set<std::string> used_;
-};
+  return used;
+}
 
 // Lowers to a warning the failure of a port that is disabled, or that may be unused because it
 // never had a link partner.
@@ -341,20 +323,20 @@ void lower_if_unused(const IbPort& port, bool used, Finding& finding) {
 Findings judge_port_states(const Snapshot& snapshot, const Profile& profile) {
   Findings findings;
   std::size_t ports = 0;
-  const UsedPorts used(snapshot, profile);
+  const auto used = used_kinds(snapshot, profile);
   for (const Hca* hca : ib::hcas_of(snapshot, profile)) {
     if (!hca->ports) {
       findings.push_back(not_known(hca->name, "the list of ports", hca->ports));
       continue;
     }
-    if (hca->ports->empty()) {
-      findings.push_back(unknown(hca->name, "no ports"));
-    }
+    if (hca->ports->empty()) findings.push_back(unknown(hca->name, "no ports"));
     for (const IbPort& port : *hca->ports) {
       if (ib::link_layer_of(port) == ib::LinkLayer::ethernet) continue;
       ++ports;
       Finding finding = judge_port_state({hca, &port}, hardware_remedy(snapshot));
-      if (!used.all()) lower_if_unused(port, used.contain({hca, &port}), finding);
+      if (!profile.ib->present.count) {
+        lower_if_unused(port, used.contains(ib::kind_of(snapshot, {hca, &port})), finding);
+      }
       if (finding.outcome != Outcome::pass) findings.push_back(std::move(finding));
     }
   }
@@ -363,7 +345,7 @@ Findings judge_port_states(const Snapshot& snapshot, const Profile& profile) {
 
 }  // namespace
 
-constinit const Check ib_rate::check{
+constinit const Check ib_rate::check = ib::check_of_hcas({
     .id = "ib.rate",
     .title = "InfiniBand ports have the expected rate, width and lane speed",
     .why =
@@ -375,27 +357,21 @@ constinit const Check ib_rate::check{
         "Fewer or slower lanes: reseat or replace the cable, look at the switch port's settings. "
         "SDR because of an old driver: update the driver or the kernel.",
     .code = "NHC2003",
-    .needs = Probe::infiniband | Probe::identity,
-    .when_absent = WhenAbsent::judge,
-    .not_applicable = ib::no_active_ports,
     .judge = judge_port_rates,
-};
+});
 
-constinit const Check ib_state::check{
+constinit const Check ib_state::check = ib::check_of_hcas({
     .id = "ib.state",
     .title = "InfiniBand ports are ACTIVE and their links are up",
     .why =
         "A port that is not ACTIVE moves no data, and a job that needs it hangs or fails at start. "
         "DOWN and Polling point to the cable or the remote end, Disabled to the configuration, and "
         "INIT (trained but not configured) to the subnet manager.",
-    .fix =
-        "DOWN: reseat or replace cable and optic, look at the switch port. INIT: look at the "
-        "subnet manager. In a cloud, report the node to the provider.",
+    .fix = "DOWN: reseat or replace cable and optic, look at the switch port. INIT: look at the "
+           "subnet manager. In a cloud, report the node to the provider.",
     .code = "NHC2004",
-    .needs = Probe::infiniband | Probe::identity,
-    .when_absent = WhenAbsent::judge,
     .not_applicable = ib::no_hcas,
     .judge = judge_port_states,
-};
+});
 
 }  // namespace muster::checks

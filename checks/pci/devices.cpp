@@ -39,25 +39,18 @@ std::vector<std::string> missing_addresses(const std::vector<const PciDevice*>& 
   return absent;
 }
 
-struct ExpectedDevices {
-  PciKind kind = PciKind::gpu;
-  const Limit<int>& count;
-  const Places& places;
-};
-
-void judge_count(const Snapshot& snapshot, const ExpectedDevices& expected,
-                 const NvmlView* nvml,  // for GPUs only
-                 Findings& findings) {
-  const PciKind kind = expected.kind;
+// `nvml`: for GPUs only.
+void judge_count(const Snapshot& snapshot, PciKind kind, const Limit<int>& count,
+                 const Places& places, const NvmlView* nvml, Findings& findings) {
   const auto found = devices_of(snapshot, kind);
-  const auto wanted = static_cast<std::size_t>(std::max(0, expected.count.value_or(0)));
+  const auto wanted = static_cast<std::size_t>(std::max(0, count.value_or(0)));
   if (found.size() >= wanted) return;
   Finding finding{.outcome = Outcome::fail,
                   .observed = count_value(found.size()),
                   .limit = count_value(wanted),
                   .remedy = hardware_remedy(snapshot),
                   .code = fault_code(kind, false)};
-  const auto absent = missing_addresses(found, expected.places, wanted - found.size());
+  const auto absent = missing_addresses(found, places, wanted - found.size());
   if (absent.empty()) {
     finding.device = std::string(kNode);
     finding.message =
@@ -139,12 +132,10 @@ Findings judge(const Snapshot& snapshot, const Profile& profile) {
   if (auto finding = pci::without_bus(snapshot, profile)) return {*finding};
   const NvmlView nvml(snapshot, profile);
   const auto& topo = profile.topo->numa;
-  const Places nowhere;
   Findings findings;
-  judge_count(snapshot, {PciKind::gpu, profile.gpu->present.count, topo.gpu}, &nvml, findings);
-  judge_count(snapshot, {PciKind::nvswitch, profile.pci->devices.nvswitches, nowhere}, nullptr,
-              findings);
-  judge_count(snapshot, {PciKind::hca, profile.ib->present.count, topo.hca}, nullptr, findings);
+  judge_count(snapshot, PciKind::gpu, profile.gpu->present.count, topo.gpu, &nvml, findings);
+  judge_count(snapshot, PciKind::nvswitch, profile.pci->devices.nvswitches, {}, nullptr, findings);
+  judge_count(snapshot, PciKind::hca, profile.ib->present.count, topo.hca, nullptr, findings);
 
   std::vector<std::string> present;
   for (const auto kind : {PciKind::gpu, PciKind::nvswitch, PciKind::hca}) {

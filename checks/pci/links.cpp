@@ -35,7 +35,8 @@ struct CounterRises {
   std::optional<Delta> correctable;
 };
 
-CounterRises rises_of(const Snapshot& snapshot, const PciDevice& device, double window_s) {
+CounterRises rises_of(const Snapshot& snapshot, const PciDevice& device, Seconds window) {
+  const double window_s = window.value > 0 ? window.value : *snapshot.identity->uptime_s;
   const auto delta = [&](std::string_view name, std::uint64_t value) {
     return rise_of(snapshot, fmt::format("pci.{}.{}", device.address, name), value, window_s);
   };
@@ -44,30 +45,28 @@ CounterRises rises_of(const Snapshot& snapshot, const PciDevice& device, double 
           .correctable = delta("correctable", device.aer->correctable)};
 }
 
-Finding uncorrected(const PciDevice& device, const Delta& delta, std::string_view severity,
-                    Remedy remedy) {
-  return failed(device.address,
-                fmt::format("{} in {} at the {} {}",
-                            counted(delta.increments, fmt::format("{} PCIe error", severity)),
-                            in_time(delta.seconds), pci::word_for(device.kind), device.address),
-                remedy, {count_value(delta.increments), 0, "errors"});
-}
-
 // Only the worst severity: one incident raises several.
 std::optional<Finding> worst_of(const PciDevice& device, const CounterRises& seen,
                                 const Limit<double>& correctable_limit, Remedy remedy) {
-  if (seen.fatal && seen.fatal->increments > 0)
-    return uncorrected(device, *seen.fatal, "fatal", remedy);
-  if (seen.non_fatal && seen.non_fatal->increments > 0) {
-    return uncorrected(device, *seen.non_fatal, "non-fatal uncorrected", remedy);
+  for (const auto& [delta, error] :
+       {std::pair(&seen.fatal, "fatal PCIe error"),
+        std::pair(&seen.non_fatal, "non-fatal uncorrected PCIe error")}) {
+    if (!*delta || (*delta)->increments == 0) continue;
+    const auto count = (*delta)->increments;
+    return failed(
+        device.address,
+        fmt::format("{} in {} at the {} {}", counted(count, error), in_time((*delta)->seconds),
+                    pci::word_for(device.kind), device.address),
+        remedy, {count_value(count), 0, "errors"});
   }
-  if (!correctable_limit || !seen.correctable || seen.correctable->per_hour() <= *correctable_limit)
-    return std::nullopt;
-  return warned(device.address,
-                fmt::format("{:.0f} corrected PCIe errors per hour at the {} {}, limit {:g}",
-                            seen.correctable->per_hour(), pci::word_for(device.kind),
-                            device.address, *correctable_limit),
-                Remedy::watch, {seen.correctable->per_hour(), *correctable_limit, "errors/h"});
+  if (!correctable_limit || !seen.correctable) return std::nullopt;
+  const double per_hour = seen.correctable->per_hour();
+  if (per_hour <= *correctable_limit) return std::nullopt;
+  return warned(
+      device.address,
+      fmt::format("{:.0f} corrected PCIe errors per hour at the {} {}, limit {:g}", per_hour,
+                  pci::word_for(device.kind), device.address, *correctable_limit),
+      Remedy::watch, {per_hour, *correctable_limit, "errors/h"});
 }
 
 // Bits of AER's register of uncorrectable errors that mean lost or damaged data. Device discovery
@@ -117,9 +116,7 @@ void judge_device_errors(const Snapshot& snapshot, const PciDevice& device,
                Remedy::watch, {count_value(value)}));
     return;
   }
-  const double window_s =
-      limits.window.value > 0 ? limits.window.value : *snapshot.identity->uptime_s;
-  const auto seen = rises_of(snapshot, device, window_s);
+  const auto seen = rises_of(snapshot, device, limits.window);
   if (!seen.fatal && !seen.non_fatal && !seen.correctable) {
     errors.first_seen.push_back(&device);
     return;
@@ -163,9 +160,7 @@ void margins_of_pci_errors(const Snapshot& snapshot, const Profile& profile, Mar
   const auto& limits = profile.pci->errors;
   for (const auto& device : snapshot.pci->devices) {
     if (!counts_errors(device) || pci::is_silent(device) || !device.aer) continue;
-    const double window_s =
-        limits.window.value > 0 ? limits.window.value : *snapshot.identity->uptime_s;
-    const auto seen = rises_of(snapshot, device, window_s).correctable;
+    const auto seen = rises_of(snapshot, device, limits.window).correctable;
     if (!seen || is_saturated(device.aer->correctable)) continue;
     // Bridges are many: only the worst is shown.
     const bool is_bridge = device.kind == PciKind::bridge;
@@ -267,22 +262,6 @@ LinkProperty<T> property_of(const Fact<T>& observed, std::optional<double> limit
   return property;
 }
 
-LinkProperty<unsigned> width_of(const PciDevice& device, const LinkLimit& limit,
-                                std::optional<double> usual) {
-  std::optional<double> wanted;
-  if (limit.width && *limit.width > 0) wanted = *limit.width;
-  return property_of(device.link_width, wanted, usual, device.link_width_max);
-}
-
-LinkProperty<double> speed_of(const PciDevice& device, const LinkLimit& limit,
-                              std::optional<double> usual) {
-  std::optional<double> wanted;
-  if (limit.speed) wanted = limit.speed->value / kGiga;
-  const auto& observed =
-      device.kind == PciKind::gpu ? device.link_speed_max_gts : device.link_speed_gts;
-  return property_of(observed, wanted, usual, device.link_speed_max_gts);
-}
-
 // Adds NVML's facts about the link if the kernel has none, as below some hypervisors.
 PciDevice with_nvml_link(const Snapshot& snapshot, const PciDevice& device) {
   const Gpu* gpu = nvml_of(snapshot, device);
@@ -360,8 +339,16 @@ Finding narrow_or_slow(const PciDevice& device, const LinkProperty<unsigned>& wi
 void judge_link(const Snapshot& snapshot, const PciDevice& device, const LinkLimit& limit,
                 const PeerLinks& peers, LinkFindings& links) {
   const auto kind = kind_of(snapshot, device);
-  const auto width = width_of(device, limit, peers.widths.usual_of(kind));
-  const auto speed = speed_of(device, limit, peers.speeds.usual_of(kind));
+  std::optional<double> wanted_width;
+  if (limit.width && *limit.width > 0) wanted_width = *limit.width;
+  const auto width = property_of(device.link_width, wanted_width, peers.widths.usual_of(kind),
+                                 device.link_width_max);
+  std::optional<double> wanted_speed;
+  if (limit.speed) wanted_speed = limit.speed->value / kGiga;
+  const bool is_gpu = device.kind == PciKind::gpu;
+  const auto speed =
+      property_of(is_gpu ? device.link_speed_max_gts : device.link_speed_gts, wanted_speed,
+                  peers.speeds.usual_of(kind), device.link_speed_max_gts);
   const Fact<double> now = speed_at_work(snapshot, device);
   const auto usual = peers.busy_speeds.usual_of(kind);
   LinkProperty<double> at_work{

@@ -80,27 +80,15 @@ struct PayloadFindings {
   std::size_t judged = 0;
 };
 
-// The payload that a device could use, and why.
-struct PossiblePayload {
-  unsigned bytes = 0;
-  std::string_view by;
-};
-
-bool is_path_hidden(const Snapshot& snapshot, const PciDevice& device) {
-  return snapshot.identity->hypervisor && device.upstream.empty();
-}
-
 // The largest payload of another device of the same kind.
-std::optional<PossiblePayload> peers_payload(const Snapshot& snapshot, const PciDevice& device) {
-  std::optional<PossiblePayload> possible;
+std::optional<unsigned> peers_payload(const Snapshot& snapshot, const PciDevice& device) {
+  std::optional<unsigned> most;
   for (const auto* peer : pci::endpoints(snapshot)) {
     const bool same = peer->vendor == device.vendor && peer->device == device.device;
     if (!same || peer->address == device.address || !peer->payload_bytes) continue;
-    const unsigned bytes = std::min(*peer->payload_bytes, *device.payload_max_bytes);
-    possible = PossiblePayload{.bytes = std::max(bytes, possible ? possible->bytes : 0),
-                               .by = "devices of the same kind use"};
+    most = std::max(most.value_or(0), std::min(*peer->payload_bytes, *device.payload_max_bytes));
   }
-  return possible;
+  return most;
 }
 
 // The largest payload that the device and each bridge above it support.
@@ -114,16 +102,16 @@ Fact<unsigned> path_payload(const Snapshot& snapshot, const PciDevice& device) {
   return bytes;
 }
 
-void compare_payloads(const PciDevice& device, PossiblePayload possible,
+// `by`: why the device could use this payload.
+void compare_payloads(const PciDevice& device, unsigned possible, std::string_view by,
                       PayloadFindings& payloads) {
   ++payloads.judged;
-  if (*device.payload_bytes >= possible.bytes) return;
-  payloads.findings.push_back(
-      warned(device.address,
-             fmt::format("maximum PCIe payload of the {} at {} is {} bytes, {} {}",
-                         pci::word_for(device.kind), device.address, *device.payload_bytes,
-                         possible.by, possible.bytes),
-             Remedy::fix_config, {*device.payload_bytes, possible.bytes, "B"}));
+  if (*device.payload_bytes >= possible) return;
+  payloads.findings.push_back(warned(
+      device.address,
+      fmt::format("maximum PCIe payload of the {} at {} is {} bytes, {} {}",
+                  pci::word_for(device.kind), device.address, *device.payload_bytes, by, possible),
+      Remedy::fix_config, {*device.payload_bytes, possible, "B"}));
 }
 
 void judge_device_payload(const Snapshot& snapshot, const PciDevice& device,
@@ -137,21 +125,19 @@ void judge_device_payload(const Snapshot& snapshot, const PciDevice& device,
     }
     return;
   }
-  if (is_path_hidden(snapshot, device)) {
+  // A hypervisor hides the path.
+  if (snapshot.identity->hypervisor && device.upstream.empty()) {
     if (const auto possible = peers_payload(snapshot, device)) {
-      compare_payloads(device, *possible, payloads);
+      compare_payloads(device, *possible, "devices of the same kind use", payloads);
     } else {
       payloads.hidden.push_back(&device);
     }
-    return;
-  }
-  const auto possible = path_payload(snapshot, device);
-  if (!possible) {
+  } else if (const auto possible = path_payload(snapshot, device)) {
+    compare_payloads(device, *possible, "its path supports", payloads);
+  } else {
     payloads.findings.push_back(
         not_known(device.address, "the payload of the path above it", possible));
-    return;
   }
-  compare_payloads(device, {.bytes = *possible, .by = "its path supports"}, payloads);
 }
 
 Findings judge_payload(const Snapshot& snapshot, const Profile& profile) {

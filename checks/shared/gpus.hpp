@@ -32,6 +32,13 @@ namespace muster::checks::gpu {
 [[nodiscard]] std::optional<Finding> none_to_judge(const Snapshot& snapshot,
                                                    const Profile& profile);
 
+// Fills in what the checks of NVIDIA's GPUs share.
+[[nodiscard]] constexpr Check check_of_gpus(Check check) {
+  check.needs = check.needs | Probe::nvml | Probe::identity;
+  if (check.not_applicable == nullptr) check.not_applicable = none_to_judge;
+  return check;
+}
+
 // Appends the serial number of the board: "(serial 1650923012345)".
 [[nodiscard]] inline Finding about(const Gpu& gpu, Outcome outcome, std::string message,
                                    Remedy remedy = Remedy::none, Values values = {}) {
@@ -113,6 +120,9 @@ template <class NumberOf>
   }
   return peers;
 }
+
+// True if a GPU has the expected memory, or if none is expected.
+[[nodiscard]] bool has_expected_memory(const Profile& profile, std::uint64_t bytes);
 
 // NVML errors end with the code: "nvmlDeviceGetNvLinkState: Not Supported (3)".
 enum class NvmlCode { not_supported = 3, corrupt_inforom = 14 };

@@ -95,6 +95,11 @@ inline constexpr std::array kSpeeds{2.5, 5.0, 8.0, 16.0, 32.0, 64.0};
   return kBitErrorRate * speed_gts * kGiga * kMinute * width;
 }
 
+// The counter of PCIe replays of the GPU at an address.
+[[nodiscard]] inline std::string replay_key(std::string_view address) {
+  return fmt::format("gpu.{}.pcie_replays", address);
+}
+
 // Adds one finding for all devices with the same fault, which lists the first of them. Adds none
 // for an empty list.
 inline void add_for_all(Findings& findings, Outcome outcome,

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "checks/shared/support.hpp"
 
+#include <cmath>
+
 #include "checks/shared/gpus.hpp"
 #include "lib/profile/limits/gpu.hpp"
 
@@ -55,6 +57,13 @@ std::size_t expected_count(const Profile& profile) {
   const auto& present = profile.gpu->present;
   if (present.vendor.value_or(GpuVendor::nvidia) != GpuVendor::nvidia) return 0;
   return static_cast<std::size_t>(std::max(present.count.value_or(0), 0));
+}
+
+bool has_expected_memory(const Profile& profile, std::uint64_t bytes) {
+  const auto& limits = profile.gpu->present;
+  if (!limits.memory) return true;
+  const double expected = limits.memory->value;
+  return std::abs(static_cast<double>(bytes) - expected) <= expected * limits.tolerance.value / 100;
 }
 
 std::optional<Finding> none_to_judge(const Snapshot& snapshot, const Profile& profile) {

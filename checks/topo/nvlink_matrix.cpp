@@ -214,7 +214,7 @@ std::optional<Finding> not_applicable(const Snapshot& snapshot, const Profile& p
 
 }  // namespace
 
-constinit const Check check{
+constinit const Check check = gpu::check_of_gpus({
     .id = "topo.nvlink_matrix",
     .title = "NVLinks lead to the expected switches or GPUs",
     .why =
@@ -228,10 +228,9 @@ constinit const Check check{
         "Look at the bridges: which pairs they join, and whether they are seated well. In a cloud, "
         "report the node to the provider. For your own machines with direct links, list the pairs "
         "in topo.nvlink_matrix.pairs; nvidia-smi topo --matrix prints them.",
-    .needs = Probe::nvml | Probe::identity,
     .nvml_parts = {.links = true},
     .not_applicable = not_applicable,
     .judge = judge,
-};
+});
 
 }  // namespace muster::checks::topo_nvlink_matrix

@@ -10,7 +10,6 @@
 #include "lib/profile/limits/topology.hpp"
 
 namespace muster::checks {
-namespace topo {
 namespace {
 
 // Null if it is not on the bus or no longer responds, which pci.devices reports.
@@ -65,11 +64,6 @@ bool is_misplaced(const Snapshot& snapshot, const Profile& profile, const std::s
                       words.local_cpus.value_or(*expected) != *expected);
 }
 
-}  // namespace
-}  // namespace topo
-
-namespace {
-
 // topo.numa: every GPU, HCA and NVMe device is on its expected NUMA node, in sysfs and by its local
 // CPUs.
 
@@ -77,7 +71,7 @@ namespace {
 std::optional<Finding> missing_source(const Snapshot& snapshot, const PciDevice& device) {
   const std::string& address = device.address;
   if (!device.numa_node) return not_known(address, "the NUMA node in sysfs", device.numa_node);
-  const Placement* placement = topo::placement_of(snapshot, address);
+  const Placement* placement = placement_of(snapshot, address);
   if (placement == nullptr) return unknown(address, "hwloc does not list it");
   if (placement->numa_nodes.size() == 1) return std::nullopt;
   const std::string sysfs = *device.numa_node < 0
@@ -90,7 +84,7 @@ std::optional<Finding> missing_source(const Snapshot& snapshot, const PciDevice&
 std::optional<Finding> judge_expected(const Snapshot& snapshot, const PciDevice& device,
                                       unsigned expected) {
   const std::string& address = device.address;
-  const topo::NumaSources words = topo::numa_sources(snapshot, address);
+  const NumaSources words = numa_sources(snapshot, address);
   const unsigned local = words.local_cpus.value_or(expected);
   const unsigned sysfs = words.sysfs.value_or(expected);
   const auto misplaced = [&](unsigned observed, std::string message) {
@@ -107,39 +101,33 @@ std::optional<Finding> judge_expected(const Snapshot& snapshot, const PciDevice&
   return misplaced(node, fmt::format("on NUMA node {}, expected {}", node, expected));
 }
 
-// Without an expected node, the two sources must still agree.
-std::optional<Finding> judge_unexpected(const Snapshot& snapshot, const Placement& placement) {
-  const topo::NumaSources words = topo::numa_sources(snapshot, placement.address);
-  if (!words.contradict()) return std::nullopt;
-  return warned(placement.address,
-                fmt::format("on NUMA node {} in sysfs but {} by its local CPUs (hwloc)",
-                            *words.sysfs, *words.local_cpus),
-                Remedy::report_to_provider, {*words.sysfs});
-}
-
 struct NumaFindings {
   Findings findings;
   std::size_t judged = 0;    // against the profile
   std::size_t compared = 0;  // one source with the other
 };
 
-void judge_all_expected(const Snapshot& snapshot, const Profile& profile, NumaFindings& tally) {
+void judge_devices(const Snapshot& snapshot, const Profile& profile, NumaFindings& tally) {
   const TopoNumaLimits& limits = profile.topo->numa;
   for (const auto* nodes : {&limits.gpu, &limits.hca, &limits.nvme}) {
     for (const auto& [address, expected] : *nodes) {
-      const PciDevice* device = topo::on_bus(snapshot, address);
+      const PciDevice* device = on_bus(snapshot, address);
       if (device == nullptr) continue;
       ++tally.judged;
       append(tally.findings, judge_expected(snapshot, *device, static_cast<unsigned>(expected)));
     }
   }
-}
-
-void compare_others(const Snapshot& snapshot, const Profile& profile, NumaFindings& tally) {
+  // Without an expected node, the two sources must still agree.
   for (const Placement& placement : snapshot.topology->devices) {
-    if (topo::expected_node(profile, placement.address)) continue;
+    if (expected_node(profile, placement.address)) continue;
     ++tally.compared;
-    append(tally.findings, judge_unexpected(snapshot, placement));
+    const NumaSources words = numa_sources(snapshot, placement.address);
+    if (!words.contradict()) continue;
+    tally.findings.push_back(
+        warned(placement.address,
+               fmt::format("on NUMA node {} in sysfs but {} by its local CPUs (hwloc)",
+                           *words.sysfs, *words.local_cpus),
+               Remedy::report_to_provider, {*words.sysfs}));
   }
 }
 
@@ -190,8 +178,7 @@ Findings judge_numa(const Snapshot& snapshot, const Profile& profile) {
     return {unknown(kNode, fmt::format("the placement of devices is unknown: {}", why))};
   }
   NumaFindings tally;
-  judge_all_expected(snapshot, profile, tally);
-  compare_others(snapshot, profile, tally);
+  judge_devices(snapshot, profile, tally);
   if (limits.gpu.empty()) judge_balance(snapshot, tally);
   if (tally.findings.empty()) return {numa_summary(tally, expects)};
   return std::move(tally.findings);
@@ -237,30 +224,17 @@ struct GpuHcaPair {
 
 // The bridges from hwloc, or else from the kernel.
 const std::vector<std::string>& bridges_of(const Snapshot& snapshot, const PciDevice& device) {
-  const Placement* placement = topo::placement_of(snapshot, device.address);
+  const Placement* placement = placement_of(snapshot, device.address);
   return placement == nullptr ? device.upstream : placement->bridges;
 }
 
-bool hides_switches(const Snapshot& snapshot, const GpuHcaPair& pair) {
-  return bridges_of(snapshot, *pair.gpu).empty() && bridges_of(snapshot, *pair.hca).empty();
-}
-
-// A common bridge means one root port, and so one switch.
-bool share_a_switch(const Snapshot& snapshot, const GpuHcaPair& pair) {
-  const auto& theirs = bridges_of(snapshot, *pair.hca);
-  return std::ranges::any_of(bridges_of(snapshot, *pair.gpu), [&](const std::string& bridge) {
-    return std::ranges::count(theirs, bridge) > 0;
-  });
-}
-
-std::optional<unsigned> node_of(const Snapshot& snapshot, const PciDevice& device) {
-  const topo::NumaSources words = topo::numa_sources(snapshot, device.address);
-  return words.local_cpus ? words.local_cpus : words.sysfs;
-}
-
 std::optional<Finding> judge_numa(const Snapshot& snapshot, const GpuHcaPair& pair) {
-  const auto gpu = node_of(snapshot, *pair.gpu);
-  const auto hca = node_of(snapshot, *pair.hca);
+  const auto node_of = [&](const PciDevice& device) {
+    const NumaSources words = numa_sources(snapshot, device.address);
+    return words.local_cpus ? words.local_cpus : words.sysfs;
+  };
+  const auto gpu = node_of(*pair.gpu);
+  const auto hca = node_of(*pair.hca);
   if (!gpu || !hca) {
     return unknown(pair.gpu->address,
                    fmt::format("the NUMA node of {} is unknown",
@@ -274,7 +248,10 @@ std::optional<Finding> judge_numa(const Snapshot& snapshot, const GpuHcaPair& pa
 }
 
 std::optional<Finding> judge_switch(const Snapshot& snapshot, const GpuHcaPair& pair) {
-  if (share_a_switch(snapshot, pair)) return std::nullopt;
+  // A common bridge means one root port, and so one switch.
+  const auto& gpu = bridges_of(snapshot, *pair.gpu);
+  const auto& hca = bridges_of(snapshot, *pair.hca);
+  if (std::ranges::find_first_of(gpu, hca) != gpu.end()) return std::nullopt;
   return failed(
       pair.gpu->address,
       fmt::format("no common PCIe switch with its HCA {}, expected one", pair.hca->address),
@@ -291,14 +268,15 @@ struct PairFindings {
 void judge_pair(const Snapshot& snapshot, const Profile& profile, const GpuHcaPair& pair,
                 PairFindings& tally) {
   if (pair.gpu == nullptr || pair.hca == nullptr ||
-      topo::is_misplaced(snapshot, profile, pair.gpu->address) ||
-      topo::is_misplaced(snapshot, profile, pair.hca->address)) {
+      is_misplaced(snapshot, profile, pair.gpu->address) ||
+      is_misplaced(snapshot, profile, pair.hca->address)) {
     ++tally.left_out;
     return;
   }
   ++tally.judged;
   const bool by_switch = profile.topo->pairing.nearest == Nearest::same_switch;
-  const bool hidden = by_switch && hides_switches(snapshot, pair);
+  const bool hidden = by_switch && bridges_of(snapshot, *pair.gpu).empty() &&
+                      bridges_of(snapshot, *pair.hca).empty();
   if (hidden) ++tally.hidden;
   append(tally.findings,
          by_switch && !hidden ? judge_switch(snapshot, pair) : judge_numa(snapshot, pair));
@@ -321,8 +299,7 @@ Findings judge_pairing(const Snapshot& snapshot, const Profile& profile) {
   }
   PairFindings tally;
   for (const auto& [gpu, hca] : limits.pairs) {
-    judge_pair(snapshot, profile, {topo::on_bus(snapshot, gpu), topo::on_bus(snapshot, hca)},
-               tally);
+    judge_pair(snapshot, profile, {on_bus(snapshot, gpu), on_bus(snapshot, hca)}, tally);
   }
   if (tally.judged == 0) {
     return {skipped("no pair is complete and in place: see pci.devices and topo.numa")};
