@@ -22,6 +22,8 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
+using namespace std::string_literals;  // NOLINT(google-build-using-namespace): only literals
+
 [[nodiscard]] inline Findings ask(const Check& check, const Snapshot& snapshot,
                                   const Profile& profile, const Context& context = {}) {
   if (check.is_limited != nullptr && !check.is_limited(profile)) {
@@ -47,6 +49,14 @@ struct AskedCheck {
     return ask(check, node, other);
   }
 };
+
+// For any fact: it could not be read, or the node does not have it.
+[[nodiscard]] inline tl::unexpected<Error> unreadable(std::string why = "Input/output error") {
+  return tl::unexpected(Error{.message = std::move(why)});
+}
+[[nodiscard]] inline tl::unexpected<Error> absent(std::string why = "not supported") {
+  return tl::unexpected(Error{.message = std::move(why), .missing = true});
+}
 
 // Matches a finding by its outcome and its device.
 [[nodiscard]] inline auto is(Outcome outcome) {

@@ -15,8 +15,8 @@ Snapshot node() {
     gpu.memory_bytes = std::uint64_t{192} << 30U;
     gpu.memory_used_bytes = std::uint64_t{300} << 20U;
     gpu.bad_pages = AmdBadPages{};
-    gpu.compute_partition = std::string("SPX");
-    gpu.hive = std::string("0x3f2a");
+    gpu.compute_partition = "SPX"s;
+    gpu.hive = "0x3f2a"s;
     gpu.temperatures =
         std::vector<AmdSensor>{{.name = "junction", .now_c = 94, .critical_c = 100.0},
                                {.name = "mem", .now_c = 60, .critical_c = 105.0}};
@@ -34,8 +34,10 @@ Findings judge(const Snapshot& snapshot, const Profile& by = {}, const Context& 
   return ask(checks::gpu_amd::check, snapshot, by, context);
 }
 
-TEST(GpuAmdTest, BusyGpusAreWell) {
-  EXPECT_THAT(judge(node()), ElementsAre(passes()));
+TEST(GpuAmdTest, PassesBusyGpusWithRetiredPages) {
+  auto snapshot = node();
+  gpu(snapshot, 5).bad_pages->retired = 7;
+  EXPECT_THAT(judge(snapshot), ElementsAre(passes()));
   EXPECT_EQ(judge(Snapshot{.pci = observed(Pci{})}).front().outcome, Outcome::skip);
 }
 
@@ -56,22 +58,8 @@ TEST(GpuAmdTest, FailsAGpuAtItsOwnLimitAndWarnsShortBefore) {
                           is(Outcome::warn)));
 }
 
-TEST(GpuAmdTest, FailsPagesThatWaitForAResetOrCouldNotBeTakenOut) {
+TEST(GpuAmdTest, ALowerPowerLimitOfAllGpusIsTheSites) {
   auto snapshot = node();
-  gpu(snapshot, 1).bad_pages->pending = 2;
-  gpu(snapshot, 1).serial = std::string("9c31");
-  gpu(snapshot, 4).bad_pages->failed = 1;
-  gpu(snapshot, 5).bad_pages->retired = 7;
-  EXPECT_THAT(judge(snapshot),
-              ElementsAre(fails("0001:00:00.0", Remedy::reboot),
-                          ::testing::Field(&Finding::remedy, Remedy::report_to_provider)));
-}
-
-TEST(GpuAmdTest, OneWithALowerPowerLimitWarnsAndALimitOfAllIsTheSites) {
-  auto snapshot = node();
-  gpu(snapshot, 6).power_cap_w = 400;
-  EXPECT_THAT(judge(snapshot), ElementsAre(::testing::Field(&Finding::device, "0006:00:00.0")));
-  EXPECT_EQ(judge(snapshot).front().outcome, Outcome::warn);
   for (auto& each : snapshot.pci->amd_gpus) each.power_cap_w = 400;
   EXPECT_EQ(judge(snapshot).front().outcome, Outcome::pass);
 }
@@ -81,7 +69,7 @@ TEST(GpuAmdTest, WarnsOfALinkThatSendsPacketsAgainAndAgain) {
   snapshot.identity->uptime_s = 86400.0;
   snapshot.earlier.last_uptime_s = 82800;
   for (auto& each : snapshot.pci->amd_gpus) {
-    each.replays = std::uint64_t{100};
+    each.replays = 100U;
     snapshot.pci->devices.push_back({.address = each.address,
                                      .kind = PciKind::gpu,
                                      .link_speed_max_gts = 32.0,
@@ -93,22 +81,16 @@ TEST(GpuAmdTest, WarnsOfALinkThatSendsPacketsAgainAndAgain) {
   gpu(snapshot, 3).replays = std::uint64_t{100 + 1800};  // 30 a minute, below 30.7
   EXPECT_EQ(judge(snapshot).front().outcome, Outcome::pass);
   gpu(snapshot, 3).replays = std::uint64_t{100 + 1900};
-  ASSERT_EQ(judge(snapshot).size(), 1U);
-  EXPECT_EQ(judge(snapshot).front().device, "0003:00:00.0");
-  EXPECT_EQ(judge(snapshot).front().outcome, Outcome::warn);
+  EXPECT_THAT(judge(snapshot), ElementsAre(is(Outcome::warn, "0003:00:00.0")));
   gpu(snapshot, 3).replays = std::uint64_t{0xffffffff};
   EXPECT_EQ(judge(snapshot).front(), warns("0003:00:00.0", Remedy::watch, {4294967295}));
 }
 
 TEST(GpuAmdTest, TheOddOneOutIsFound) {
   auto snapshot = node();
-  gpu(snapshot, 7).hive = Fact<std::string>::absent("no such file");
-  ASSERT_EQ(judge(snapshot).size(), 1U);
-  EXPECT_EQ(judge(snapshot).front(),
-            fails("0007:00:00.0", Remedy::report_to_provider, {"nothing", "0x3f2a"}));
-  snapshot = node();
-  gpu(snapshot, 0).compute_partition = std::string("CPX");
-  EXPECT_EQ(judge(snapshot).front().outcome, Outcome::warn);
+  gpu(snapshot, 7).hive = absent();
+  EXPECT_THAT(judge(snapshot), ElementsAre(fails("0007:00:00.0", Remedy::report_to_provider,
+                                                 {"nothing", "0x3f2a"})));
   snapshot = node();
   gpu(snapshot, 0).memory_bytes = std::uint64_t{96} << 30U;
   EXPECT_EQ(judge(snapshot).front().outcome, Outcome::fail);
@@ -178,12 +160,10 @@ constexpr AskedCheck judge{checks::gpu_ras::check, profile};
 
 RasCounts& umc(Snapshot& snapshot) { return (*snapshot.pci->amd_gpus.at(1).ras)["umc"]; }
 
-const Expected kWell = passes();
-
 TEST(GpuRasTest, WarnsOfManyCorrectedErrorsIfALimitIsSet) {
   Snapshot many = node();
   umc(many).corrected = 101;
-  EXPECT_THAT(judge(many), ElementsAre(kWell));
+  EXPECT_THAT(judge(many), ElementsAre(passes()));
   Profile limited = profile();
   limited.gpu->ras.corrected_warn_above = 100;
   EXPECT_EQ(judge(many, limited).front(), warns("0003:00:00.0", Remedy::watch, {101, 100}));
@@ -192,9 +172,9 @@ TEST(GpuRasTest, WarnsOfManyCorrectedErrorsIfALimitIsSet) {
 TEST(GpuRasTest, IsUnknownForUnknownFacts) {
   Snapshot unreported = node();
   auto& ras = unreported.pci->amd_gpus.at(0).ras;
-  ras = Fact<std::map<std::string, RasCounts>>::unreadable("read umc_err_count: I/O error");
+  ras = unreadable();
   EXPECT_EQ(judge(unreported).front().outcome, Outcome::unknown);
-  ras = Fact<std::map<std::string, RasCounts>>::absent("no such file");
+  ras = absent();
   EXPECT_EQ(judge(unreported).front().outcome, Outcome::skip);
 }
 

@@ -8,22 +8,12 @@ namespace {
 
 constexpr AskedCheck judge{checks::gpu_ecc_corrected::check, gpu_node::profile};
 
-TEST(GpuEccCorrectedTest, PassesBelowTheLimits) {
+TEST(GpuEccCorrectedTest, WarnsAboveTheLimits) {
   Snapshot node = gpu_node::node();
   gpu_of(node, 0).ecc_aggregate.dram_corrected = 1000U;
-  EXPECT_THAT(judge(node), ElementsAre(passes()));
-}
-
-TEST(GpuEccCorrectedTest, WarnsAboveThem) {
-  Snapshot node = gpu_node::node();
-  gpu_of(node, 0).ecc_aggregate.dram_corrected = 1001U;
   gpu_of(node, 1).ecc_aggregate.sram_corrected = 11U;
-  EXPECT_THAT(judge(node), ElementsAre(warns("gpu0", Remedy::watch, {1001, 1000, "errors"}),
-                                       warns("gpu1", Remedy::watch, {11, 10, "errors"})));
-}
-
-TEST(GpuEccCorrectedTest, WithoutLimitsNothingIsJudged) {
-  EXPECT_EQ(judge(gpu_node::node(), Profile{}).front().outcome, Outcome::skip);
+  EXPECT_THAT(judge(node), ElementsAre(warns("gpu1", Remedy::watch, {11, 10, "errors"}), passes()));
+  EXPECT_THAT(judge(node, Profile{}), ElementsAre(skips()));
 }
 
 TEST(GpuEccCorrectedTest, AGpuThatCountsNothingIsSkippedUnlessOthersOfItsModelCount) {
@@ -42,35 +32,23 @@ namespace {
 
 constexpr AskedCheck judge{checks::gpu_ecc_remapped_rows::check, gpu_node::profile};
 
-TEST(GpuEccRemappedRowsTest, JudgesEachChange) {
-  const std::vector<NodeChange> changes{
-      {"a fact missing unlike peers is unknown",
-       [](Snapshot& node) {
-         gpu_of(node, 1).remapped_rows = Fact<GpuRemappedRows>::absent("not supported");
-       },
-       {unknown("gpu1"), passes()}},
-  };
-  expect_findings(judge, gpu_node::node(), changes);
+TEST(GpuEccRemappedRowsTest, AFactMissingUnlikePeersIsUnknown) {
+  Snapshot node = gpu_node::node();
+  gpu_of(node, 1).remapped_rows = absent();
+  EXPECT_THAT(judge(node), ElementsAre(unknown("gpu1"), passes()));
 }
 
-TEST(GpuEccRemappedRowsTest, JudgesBareMetal) {
-  const std::vector<NodeChange> changes{
-      {"a failed remapping calls for replacement",
-       [](Snapshot& node) {
-         gpu_of(node, 1).remapped_rows->failed = true;
-         gpu_of(node, 1).remapped_rows->pending = true;
-       },
-       {fails("gpu1", Remedy::reseat_or_replace, {true, false}), passes()}},
-      {"a pending one calls for a reset",
-       [](Snapshot& node) { gpu_of(node, 0).remapped_rows->pending = true; },
-       {fails("gpu0", Remedy::reset_gpu, {true, false}), passes()}},
-  };
-  expect_findings(judge, gpu_node::bare_metal(), changes);
+TEST(GpuEccRemappedRowsTest, AFailureIsWorseThanAPendingRow) {
+  Snapshot node = gpu_node::bare_metal();
+  gpu_of(node, 0).remapped_rows->pending = true;
+  *gpu_of(node, 1).remapped_rows = {.pending = true, .failed = true};
+  EXPECT_THAT(judge(node), ElementsAre(fails("gpu0", Remedy::reset_gpu, {true, false}),
+                                       fails("gpu1", Remedy::reseat_or_replace, {true, false})));
 }
 
 TEST(GpuEccRemappedRowsTest, WithUnexpectedMigRowsAreUnknown) {
   Snapshot node = gpu_node::node();
-  gpu_of(node, 0).remapped_rows = Fact<GpuRemappedRows>::absent("not supported");
+  gpu_of(node, 0).remapped_rows = absent();
   gpu_of(node, 0).modes.mig = true;
   EXPECT_EQ(judge(node).front().outcome, Outcome::unknown);
 }
@@ -81,14 +59,11 @@ TEST(GpuEccRemappedRowsTest, IfMigIsExpectedTheyAreSkippedOnceUnlessUnreadable) 
   Snapshot node = gpu_node::node();
   for (auto& gpu : node.nvml->gpus) {
     gpu.modes.mig = true;
-    gpu.remapped_rows = Fact<GpuRemappedRows>::absent("not supported");
+    gpu.remapped_rows = absent();
   }
-  const auto skip_of = []() { return skips(); };
-  EXPECT_THAT(judge(node, profile), ElementsAre(skip_of()));
-
-  gpu_of(node, 1).remapped_rows = Fact<GpuRemappedRows>::unreadable("unknown error");
-  EXPECT_THAT(judge(node, profile), ElementsAre(unknown("gpu1"), skip_of()));
-
+  EXPECT_THAT(judge(node, profile), ElementsAre(skips()));
+  gpu_of(node, 1).remapped_rows = unreadable();
+  EXPECT_THAT(judge(node, profile), ElementsAre(unknown("gpu1"), skips()));
   gpu_of(node, 1).remapped_rows = GpuRemappedRows{.failed = true};
   EXPECT_EQ(judge(node, profile).front().outcome, Outcome::fail);
 }
@@ -100,25 +75,18 @@ TEST(GpuEccRemappedRowsTest, AFactMissingWithoutPeersIsSkipped) {
   };
 
   const std::vector<Case> cases{
-      Case{"no other tells",
-           [](Snapshot& node) {
-             gpu_of(node, 0).remapped_rows = Fact<GpuRemappedRows>::absent("no");
-           }},
+      Case{"no other tells", [](Snapshot& node) { gpu_of(node, 0).remapped_rows = absent(); }},
       Case{"the other is of another model",
-           [](Snapshot& node) { gpu_of(node, 0).model = std::string("Tesla"); }},
+           [](Snapshot& node) { gpu_of(node, 0).model = "Tesla"s; }},
       Case{"its own model is not known",
-           [](Snapshot& node) { gpu_of(node, 1).model = Fact<std::string>::unreadable("no"); }},
+           [](Snapshot& node) { gpu_of(node, 1).model = unreadable(); }},
       Case{"the other is lost", [](Snapshot& node) { gpu_of(node, 0).lost = "GPU is lost (15)"; }},
       Case{"it has no ECC", [](Snapshot& node) { gpu_of(node, 1).modes.ecc = false; }}};
   for (const Case& each : cases) {
     Snapshot node = gpu_node::node();
-    gpu_of(node, 1).remapped_rows = Fact<GpuRemappedRows>::absent("not supported");
+    gpu_of(node, 1).remapped_rows = absent();
     each.change(node);
-    const Findings findings = judge(node);
-    const auto found = std::ranges::find(findings, "gpu1", &Finding::device);
-    ASSERT_NE(found, findings.end()) << each.what;
-    EXPECT_EQ(found->outcome, Outcome::skip) << each.what;
-    EXPECT_EQ(*found, skips("gpu1")) << each.what;
+    EXPECT_THAT(judge(node), Contains(skips("gpu1"))) << each.what;
   }
 }
 
@@ -134,14 +102,10 @@ GpuRetiredPages pages(std::uint64_t single_bit, std::uint64_t double_bit, bool p
   return {.single_bit = single_bit, .double_bit = double_bit, .pending = pending};
 }
 
-TEST(GpuEccRetiredPagesTest, PassesWithFewPages) {
-  Snapshot node = gpu_node::node();
+TEST(GpuEccRetiredPagesTest, FailsWithTooManyOrAPendingOne) {
+  Snapshot node = gpu_node::bare_metal();
   for (auto& gpu : node.nvml->gpus) gpu.retired_pages = pages(30, 30, false);
   EXPECT_THAT(judge(node), ElementsAre(passes()));
-}
-
-TEST(GpuEccRetiredPagesTest, FailsWithTooManyOrWithOneThatWaits) {
-  Snapshot node = gpu_node::bare_metal();
   gpu_of(node, 0).retired_pages = pages(59, 2, true);
   gpu_of(node, 1).retired_pages = pages(0, 1, true);
   EXPECT_THAT(judge(node), ElementsAre(fails("gpu0", Remedy::reseat_or_replace, {61, 60, "pages"}),
@@ -165,39 +129,28 @@ namespace {
 
 constexpr AskedCheck judge{checks::gpu_ecc_sram::check, gpu_node::profile};
 
-TEST(GpuEccSramTest, JudgesEachChange) {
-  const std::vector<NodeChange> changes{
-      {"a counter that cannot be read is unknown",
-       [](Snapshot& node) {
-         gpu_of(node, 0).sram = Fact<GpuSram>::absent("no such call");
-         gpu_of(node, 0).ecc_aggregate.sram_uncorrected =
-             Fact<std::uint64_t>::unreadable("unknown error");
-       },
-       {unknown("gpu0"), passes()}},
-  };
-  expect_findings(judge, gpu_node::node(), changes);
+TEST(GpuEccSramTest, AnOlderDriversAggregateCounterServesToo) {
+  Snapshot node = gpu_node::node();
+  gpu_of(node, 0).sram = absent();
+  auto& counter = gpu_of(node, 0).ecc_aggregate.sram_uncorrected;
+  counter = 1U;
+  EXPECT_EQ(judge(node).front().outcome, Outcome::warn);
+  counter = unreadable();
+  EXPECT_THAT(judge(node), ElementsAre(unknown("gpu0"), passes()));
 }
 
 TEST(GpuEccSramTest, TheDriversFlagCallsForReplacementAndNoNumberDoes) {
   Snapshot node = gpu_node::bare_metal();
   gpu_of(node, 0).sram->unique_uncorrected = 40;
   gpu_of(node, 1).sram->threshold_exceeded = true;
-  const auto findings = judge(node);
-  EXPECT_THAT(findings, ElementsAre(warns("gpu0", Remedy::watch, {40, 0, "errors"}),
-                                    fails("gpu1", Remedy::reseat_or_replace, {0, 0, "errors"})));
-}
-
-TEST(GpuEccSramTest, AnOlderDriversAggregateCounterServesToo) {
-  Snapshot node = gpu_node::node();
-  gpu_of(node, 0).sram = Fact<GpuSram>::absent("no such call");
-  gpu_of(node, 0).ecc_aggregate.sram_uncorrected = 1U;
-  EXPECT_EQ(judge(node).front().outcome, Outcome::warn);
+  EXPECT_THAT(judge(node), ElementsAre(warns("gpu0", Remedy::watch, {40, 0, "errors"}),
+                                       fails("gpu1", Remedy::reseat_or_replace, {0, 0, "errors"})));
 }
 
 TEST(GpuEccSramTest, AMissingFactIsSkippedOnlyIfNoPeerReportsIt) {
   Snapshot node = gpu_node::node();
-  gpu_of(node, 1).sram = Fact<GpuSram>::absent("no such call");
-  gpu_of(node, 1).ecc_aggregate.sram_uncorrected = Fact<std::uint64_t>::absent("not supported");
+  gpu_of(node, 1).sram = absent();
+  gpu_of(node, 1).ecc_aggregate.sram_uncorrected = absent();
   EXPECT_EQ(judge(node).front(), (unknown("gpu1")));
   gpu_of(node, 0).sram = gpu_of(node, 1).sram;
   EXPECT_EQ(judge(node).front().outcome, Outcome::unknown) << "the other has the counter";
@@ -240,7 +193,7 @@ TEST(GpuEccUncorrectableTest, RefersToRepairsOfTheSameMemory) {
 
 TEST(GpuEccUncorrectableTest, ACounterThatCannotBeReadIsUnknown) {
   Snapshot node = gpu_node::node();
-  gpu_of(node, 0).ecc_volatile.sram_uncorrected = Fact<std::uint64_t>::unreadable("unknown error");
+  gpu_of(node, 0).ecc_volatile.sram_uncorrected = unreadable();
   EXPECT_EQ(judge(node).front().outcome, Outcome::unknown);
 }
 
@@ -252,23 +205,10 @@ TEST(GpuEccUncorrectableTest, AKnownErrorFailsEvenIfTheOtherCounterIsUnknown) {
     gpu_of(node, 0).ecc_volatile.sram_uncorrected = other;
     gpu_of(node, 1).ecc_volatile.dram_uncorrected = other;
     gpu_of(node, 1).ecc_volatile.sram_uncorrected = 1U;
-    const Findings findings = judge(node);
-    ASSERT_EQ(findings.size(), 2U);
-    EXPECT_EQ(findings[0], (Expected{.device = "gpu0",
-                                     .outcome = Outcome::fail,
-                                     .observed = 3,
-                                     .limit = 0,
-                                     .unit = "errors",
-                                     .remedy = Remedy::reboot,
-                                     .seen_by = {{"gpu.ecc_remapped_rows", "gpu0"},
-                                                 {"gpu.ecc_retired_pages", "gpu0"}}}));
-    EXPECT_EQ(findings[1], (Expected{.device = "gpu1",
-                                     .outcome = Outcome::fail,
-                                     .observed = 1,
-                                     .limit = 0,
-                                     .unit = "errors",
-                                     .remedy = Remedy::reboot,
-                                     .seen_by = {{"gpu.ecc_sram", "gpu1"}}}));
+    Findings findings = judge(node);
+    for (auto& finding : findings) finding.seen_by.clear();
+    EXPECT_THAT(findings, ElementsAre(fails("gpu0", Remedy::reboot, {3, 0, "errors"}),
+                                      fails("gpu1", Remedy::reboot, {1, 0, "errors"})));
   }
 }
 
@@ -276,13 +216,12 @@ TEST(GpuEccUncorrectableTest, CountsWhoseSumWrapsFail) {
   Snapshot node = gpu_node::node();
   gpu_of(node, 0).ecc_volatile.dram_uncorrected = std::uint64_t{1} << 63U;
   gpu_of(node, 0).ecc_volatile.sram_uncorrected = std::uint64_t{1} << 63U;
-  EXPECT_EQ(judge(node).front().outcome, Outcome::fail);
   EXPECT_EQ(judge(node).front().observed, Value(std::numeric_limits<std::int64_t>::max()));
 }
 
 TEST(GpuEccUncorrectableTest, AGpuThatCountsOneKindOnlyIsJudgedByIt) {
   Snapshot node = gpu_node::node();
-  gpu_of(node, 0).ecc_volatile.sram_uncorrected = Fact<std::uint64_t>::absent("not supported");
+  gpu_of(node, 0).ecc_volatile.sram_uncorrected = absent();
   EXPECT_THAT(judge(node), ElementsAre(passes()));
 }
 

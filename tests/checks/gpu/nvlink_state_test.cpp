@@ -10,10 +10,6 @@ constexpr AskedCheck judge{checks::gpu_nvlink_state::check, linked_node::profile
 
 Expected too_few(std::int64_t up) { return fails("gpu0", Remedy::reboot, {up, 18, "links"}); }
 
-Expected unclear() { return unknown("gpu0"); }
-
-Expected skip(std::string device) { return skips(std::move(device)); }
-
 void bring_down(Snapshot& node, std::size_t gpu) {
   for (auto& link : *gpu_of(node, gpu).nvlinks) link.state = 0U;
 }
@@ -30,28 +26,22 @@ TEST(GpuNvlinkStateTest, JudgesEachChange) {
        [](Snapshot& node) { gpu_of(node, 0).nvlinks->resize(12); },
        {too_few(12), passes()}},
       {"does not know links that could not be read",
-       [](Snapshot& node) {
-         gpu_of(node, 0).nvlinks = Fact<std::vector<NvLink>>::unreadable("Unknown Error (999)");
-       },
-       {unclear(), passes()}},
+       [](Snapshot& node) { gpu_of(node, 0).nvlinks = unreadable(); },
+       {unknown("gpu0"), passes()}},
       {"passes a faster rounded or missing speed",
        [](Snapshot& node) {
          link_of(node, 0, 1).speed_mbps = 53125U;
          link_of(node, 0, 2).speed_mbps = 26550U;
          link_of(node, 0, 3).speed_mbps = 0U;
-         link_of(node, 0, 4).speed_mbps = Fact<std::uint64_t>::absent("Not Supported (3)");
+         link_of(node, 0, 4).speed_mbps = absent("Not Supported (3)");
        },
        {passes()}},
       {"does not know a speed that could not be read",
-       [](Snapshot& node) {
-         link_of(node, 0, 1).speed_mbps = Fact<std::uint64_t>::unreadable("N/A");
-       },
-       {unclear(), passes()}},
+       [](Snapshot& node) { link_of(node, 0, 1).speed_mbps = unreadable(); },
+       {unknown("gpu0"), passes()}},
       {"does not know a peer that could not be read",
-       [](Snapshot& node) {
-         link_of(node, 0, 4).remote_type = Fact<unsigned>::unreadable("Unknown Error (999)");
-       },
-       {unclear(), passes()}},
+       [](Snapshot& node) { link_of(node, 0, 4).remote_type = unreadable(); },
+       {unknown("gpu0"), passes()}},
       {"leaves a lost GPU to gpu.present",
        [](Snapshot& node) {
          bring_down(node, 0);
@@ -75,7 +65,7 @@ TEST(GpuNvlinkStateTest, LinksThatAreNotWiredNeedNotBeActive) {
   Snapshot node = linked_node::node();
   for (std::size_t i = 12; i < 18; ++i) {
     link_of(node, 0, i).state = 0U;
-    link_of(node, 1, i).state = Fact<unsigned>::absent("Not Supported (3)");
+    link_of(node, 1, i).state = absent("Not Supported (3)");
   }
   EXPECT_EQ(judge(node, profile).front().outcome, Outcome::pass);
   link_of(node, 0, 17).state = 1U;
@@ -111,8 +101,7 @@ TEST(GpuNvlinkStateTest, ReportsOnceThatNoGpuHasALink) {
   bring_down(node, 0);
   bring_down(node, 1);
   EXPECT_THAT(judge(node), ElementsAre(dead(Remedy::restart_service)));
-  gpu_of(node, 1).nvlinks =
-      Fact<std::vector<NvLink>>::absent("nvmlDeviceGetNvLinkState: Not Supported (3)");
+  gpu_of(node, 1).nvlinks = absent("nvmlDeviceGetNvLinkState: Not Supported (3)");
   EXPECT_THAT(judge(node), ElementsAre(dead(Remedy::restart_service)));
   Profile without_switches = linked_node::profile();
   without_switches.topo->nvlink_matrix.ends_in = NvlinkEnd::gpu;
@@ -122,26 +111,25 @@ TEST(GpuNvlinkStateTest, ReportsOnceThatNoGpuHasALink) {
 TEST(GpuNvlinkStateTest, SkipsDriversWithoutLinkFacts) {
   Snapshot node = linked_node::node();
   for (std::size_t i = 0; i < 2; ++i) {
-    gpu_of(node, i).nvlinks =
-        Fact<std::vector<NvLink>>::absent("this driver has no nvmlDeviceGetNvLinkState");
+    gpu_of(node, i).nvlinks = absent();
   }
-  EXPECT_THAT(judge(node), ElementsAre(skip("gpu0"), is(Outcome::skip)));
+  EXPECT_THAT(judge(node), ElementsAre(skips("gpu0"), is(Outcome::skip)));
   for (std::size_t i = 0; i < 2; ++i) {
     linked_node::complete(gpu_of(node, i));
     for (auto& link : *gpu_of(node, i).nvlinks) {
-      link.state = Fact<unsigned>::absent("no permission (4)");
+      link.state = absent();
     }
   }
-  EXPECT_THAT(judge(node), ElementsAre(skip("gpu0"), is(Outcome::skip)));
+  EXPECT_THAT(judge(node), ElementsAre(skips("gpu0"), is(Outcome::skip)));
 }
 
 TEST(GpuNvlinkStateTest, DoesNotKnowWhenAnUnclearLinkDecides) {
   Snapshot node = linked_node::node();
   auto& state = link_of(node, 0, 4).state;
-  state = Fact<unsigned>::unreadable("Unknown Error (999)");
-  EXPECT_THAT(judge(node), ElementsAre(unclear(), passes()));
+  state = unreadable();
+  EXPECT_THAT(judge(node), ElementsAre(unknown("gpu0"), passes()));
   state = 7U;
-  EXPECT_THAT(judge(node), ElementsAre(unclear(), passes()));
+  EXPECT_THAT(judge(node), ElementsAre(unknown("gpu0"), passes()));
   link_of(node, 0, 5).state = 0U;
   EXPECT_EQ(judge(node).front(), too_few(16));
 }
@@ -160,7 +148,7 @@ TEST(GpuNvlinkStateTest, WithoutAnExpectedSpeedOnlyLinksAreCounted) {
   profile.gpu->nvlink_state.speed = {};
   Snapshot node = linked_node::node();
   link_of(node, 0, 1).speed_mbps = 1000U;
-  link_of(node, 0, 2).speed_mbps = Fact<std::uint64_t>::unreadable("N/A");
+  link_of(node, 0, 2).speed_mbps = unreadable();
   EXPECT_THAT(judge(node, profile), ElementsAre(passes()));
 }
 
@@ -186,11 +174,11 @@ TEST(GpuNvlinkStateTest, LeavesSlicesAndVirtualGpusAlone) {
   Snapshot node = linked_node::node();
   bring_down(node, 0);
   gpu_of(node, 0).modes.mig = true;
-  EXPECT_THAT(judge(node), ElementsAre(skip("gpu0"), passes()));
+  EXPECT_THAT(judge(node), ElementsAre(skips("gpu0"), passes()));
   for (const auto* model : {"NVIDIA A100-40C", "GRID V100D-8Q", "NVIDIA A100-1-5CME"}) {
     gpu_of(node, 0).modes.mig = false;
     gpu_of(node, 0).model = std::string(model);
-    EXPECT_THAT(judge(node), ElementsAre(skip("gpu0"), passes()));
+    EXPECT_THAT(judge(node), ElementsAre(skips("gpu0"), passes()));
   }
   for (const auto* model : {"NVIDIA A100-SXM4-40GB", "Tesla V100-SXM2-32GB", "NVIDIA H200", ""}) {
     gpu_of(node, 0).model = std::string(model);
@@ -201,7 +189,7 @@ TEST(GpuNvlinkStateTest, LeavesSlicesAndVirtualGpusAlone) {
 TEST(GpuNvlinkStateTest, SkipsIfNoNvlinkIsExpected) {
   Profile profile = linked_node::profile();
   profile.gpu->nvlink_state.links = 0;
-  EXPECT_THAT(judge(linked_node::node(), profile), ElementsAre(skip("node")));
+  EXPECT_THAT(judge(linked_node::node(), profile), ElementsAre(skips("node")));
 }
 
 }  // namespace

@@ -8,35 +8,35 @@ namespace {
 
 constexpr AskedCheck judge{checks::gpu_present::check, gpu_node::profile};
 
-TEST(GpuPresentTest, JudgesEachChange) {
-  const std::vector<NodeChange> changes{
-      {"a GPU without address is unknown",
-       [](Snapshot& node) {
-         gpu_of(node, 1).address = "";
-         gpu_of(node, 1).no_address = "nvmlDeviceGetPciInfo_v3: Unknown Error (999)";
-       },
-       {unknown("gpu1")}},
-      {"fails missing GPUs unless PCI devices names them",
-       [](Snapshot& node) { node.nvml->gpus.pop_back(); },
-       {Expected{.device = "node",
-                 .outcome = Outcome::fail,
-                 .observed = std::int64_t{1},
-                 .limit = std::int64_t{2},
-                 .remedy = Remedy::report_to_provider,
-                 .seen_by = {{.check = "pci.devices", .device = "*"}}}}},
-  };
-  expect_findings(judge, gpu_node::node(), changes);
+// Refers to the one incident of all GPUs in the log.
+Expected lost(std::string device, Remedy remedy, std::string code = {}, Value observed = {}) {
+  return {.device = std::move(device),
+          .outcome = Outcome::fail,
+          .observed = std::move(observed),
+          .remedy = remedy,
+          .code = std::move(code),
+          .seen_by = {{"gpu.xid", "node"}}};
+}
+
+TEST(GpuPresentTest, AGpuWithoutAddressIsUnknown) {
+  Snapshot node = gpu_node::node();
+  gpu_of(node, 1).address = "";
+  gpu_of(node, 1).no_address = "nvmlDeviceGetPciInfo_v3: Unknown Error (999)";
+  EXPECT_THAT(judge(node), ElementsAre(unknown("gpu1")));
+}
+
+TEST(GpuPresentTest, FailsMissingGpusUnlessPciDevicesNamesThem) {
+  Snapshot node = gpu_node::node();
+  node.nvml->gpus.pop_back();
+  Expected missing = fails("node", Remedy::report_to_provider, {1, 2});
+  missing.seen_by = {{.check = "pci.devices", .device = "*"}};
+  EXPECT_THAT(judge(node), ElementsAre(missing));
 }
 
 TEST(GpuPresentTest, NamesTheCallThatDidNotReturn) {
   Snapshot node = gpu_node::node();
   gpu_of(node, 0).stuck = "nvmlDeviceGetTemperature";
-  EXPECT_EQ(judge(node).front(), (Expected{.device = "gpu0",
-                                           .outcome = Outcome::fail,
-                                           .remedy = Remedy::report_to_provider,
-                                           .code = "NHC2015",
-                                           .seen_by = {{"gpu.xid", "node"}}}));
-  EXPECT_EQ(judge(node).front().remedy, Remedy::report_to_provider);
+  EXPECT_EQ(judge(node).front(), lost("gpu0", Remedy::report_to_provider, "NHC2015"));
 }
 
 TEST(GpuPresentTest, AGpuThatTheBusLostTooFellOff) {
@@ -69,7 +69,7 @@ Profile three_of_any_model() {
 TEST(GpuPresentTest, AModelThatDiffersFromMostFailsIfNoneIsNamed) {
   Snapshot node = three_gpus();
   EXPECT_EQ(judge(node, three_of_any_model()).front(), passes());
-  gpu_of(node, 1).model = std::string("NVIDIA H100 PCIe");
+  gpu_of(node, 1).model = "NVIDIA H100 PCIe"s;
   EXPECT_THAT(judge(node, three_of_any_model()),
               ElementsAre(fails("gpu1", Remedy::fix_config,
                                 {"NVIDIA H100 PCIe", "NVIDIA H100 80GB HBM3"})));
@@ -77,17 +77,13 @@ TEST(GpuPresentTest, AModelThatDiffersFromMostFailsIfNoneIsNamed) {
 
 TEST(GpuPresentTest, ALostGpuAndAMachineThatNoProfileKnowsAreNotCompared) {
   Snapshot node = three_gpus();
-  gpu_of(node, 1).model = std::string("NVIDIA H100 PCIe");
+  gpu_of(node, 1).model = "NVIDIA H100 PCIe"s;
   Profile any = three_of_any_model();
   any.gpu->present.count.reset();
   EXPECT_EQ(judge(node, any).front().outcome, Outcome::pass);
   gpu_of(node, 1).lost = "nvmlDeviceGetSerial: GPU is lost (15)";
-  const Findings findings = judge(node, three_of_any_model());
-  ASSERT_EQ(findings.size(), 1U);
-  EXPECT_EQ(findings.front(), (Expected{.device = "gpu1",
-                                        .outcome = Outcome::fail,
-                                        .remedy = Remedy::report_to_provider,
-                                        .seen_by = {{"gpu.xid", "node"}}}));
+  EXPECT_THAT(judge(node, three_of_any_model()),
+              ElementsAre(lost("gpu1", Remedy::report_to_provider)));
 }
 
 TEST(GpuPresentTest, MoreGpusThanExpectedFail) {
@@ -97,21 +93,15 @@ TEST(GpuPresentTest, MoreGpusThanExpectedFail) {
 TEST(GpuPresentTest, IfNvmlIsMissingNoGpuIsJudged) {
   Snapshot node = gpu_node::node();
   node.nvml = {.status = Status::absent, .reason = "libnvidia-ml.so.1: cannot open"};
-  EXPECT_EQ(checks::gpu_present::check.not_applicable(node, Profile{}), (skips()));
-  EXPECT_EQ(checks::gpu_present::check.not_applicable(node, gpu_node::profile()), (skips()));
+  EXPECT_THAT(judge(node), ElementsAre(skips()));
+  EXPECT_THAT(judge(node, Profile{}), ElementsAre(skips()));
 }
 
 TEST(GpuPresentTest, OneCallThatReturnsForNoGpuIsTheDriversFault) {
   Snapshot node = gpu_node::node();
   for (auto& gpu : node.nvml->gpus) gpu.stuck = "nvmlDeviceGetTemperature";
-  const auto findings = judge(node);
-  ASSERT_EQ(findings.size(), 1U);
-  EXPECT_EQ(findings.front(), (Expected{.device = "node",
-                                        .outcome = Outcome::fail,
-                                        .observed = "nvmlDeviceGetTemperature",
-                                        .remedy = Remedy::reboot,
-                                        .code = "NHC2015",
-                                        .seen_by = {{"gpu.xid", "node"}}}));
+  EXPECT_THAT(judge(node),
+              ElementsAre(lost("node", Remedy::reboot, "NHC2015", "nvmlDeviceGetTemperature")));
   gpu_of(node, 1).stuck = "nvmlDeviceGetName";
   EXPECT_EQ(judge(node).size(), 2U) << "each in a call of its own";
 }

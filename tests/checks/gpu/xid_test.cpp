@@ -38,7 +38,7 @@ TEST_P(GpuXidCodeTest, IsJudgedByItsRule) {
   const auto& [code, text, outcome, remedy, fault_code] = GetParam();
   Snapshot snapshot = bare_metal({xid(9 * kHour, fmt::format("{}, {}", code, text))});
   // NVML's word of now would settle what the log calls for.
-  snapshot.nvml->gpus[0].recovery_action = Fact<unsigned>::absent("no such call");
+  snapshot.nvml->gpus[0].recovery_action = absent();
   const Finding finding = only(snapshot);
   EXPECT_EQ(finding.device, "gpu0");
   EXPECT_EQ(finding.outcome, outcome) << finding.message;
@@ -154,17 +154,14 @@ TEST(GpuXidTest, AGpuThatNvmlRefusedTakesOnlyALossThatCanBeItsOwn) {
            [](Snapshot& node) { node.nvml->gpus[1].lost.clear(); }, false}};
   for (const Loss& each : cases) {
     Snapshot snapshot = node({lost(each.lost)});
-    Gpu refused{.index = 1, .lost = "nvmlDeviceGetHandleByIndex_v2: GPU is lost (15)"};
-    snapshot.nvml->gpus[1] = refused;
+    snapshot.nvml->gpus[1] = {.index = 1, .lost = "nvmlDeviceGetHandleByIndex_v2: lost (15)"};
     each.change(snapshot);
     Profile two = profile();
     two.gpu->present.count = 2;
     const Findings findings = ask(checks::gpu_xid::check, snapshot, two);
     ASSERT_THAT(findings, SizeIs(1)) << each.what;
-    EXPECT_EQ(
-        std::ranges::count(findings[0].seen_by, SeenBy{.check = "gpu.present", .device = "gpu1"}),
-        each.is_left ? 1 : 0)
-        << each.what;
+    const SeenBy present{.check = "gpu.present", .device = "gpu1"};
+    EXPECT_EQ(std::ranges::count(findings[0].seen_by, present), each.is_left ? 1 : 0) << each.what;
   }
 }
 
@@ -191,20 +188,19 @@ TEST(GpuXidTest, CountsIncidentsAndLines) {
       HasSubstr("; 2 incidents (100001 lines)"));
 }
 
-TEST(GpuXidTest, AContainedErrorSettlesADoubleBitError) {
-  const Finding finding =
-      only(bare_metal({xid(9 * kHour, "48, DBE"), xid(9 * kHour + 1, "94, Contained")}));
-  EXPECT_EQ(finding.observed, Value(std::int64_t{48}));
-  EXPECT_EQ(finding.outcome, Outcome::warn);
-  EXPECT_EQ(finding.remedy, Remedy::watch);
-}
-
-TEST(GpuXidTest, AContainedErrorSettlesOnlyErrorsNearIt) {
-  const Finding finding =
-      only(bare_metal({xid(9 * kHour, "94, Contained"), xid(9 * kHour + 4, "43, Ch 1"),
-                       xid(9 * kHour + 8, "43, Ch 1"), xid(9 * kHour + 12, "48, DBE")}));
-  EXPECT_EQ(finding.observed, Value(std::int64_t{48}));
-  EXPECT_EQ(finding.outcome, Outcome::fail);
+TEST(GpuXidTest, AContainedErrorSettlesADoubleBitErrorNearIt) {
+  const auto found = [](std::vector<KernelRecord> records) {
+    const Finding finding = only(bare_metal(std::move(records)));
+    return std::tuple(std::get<std::int64_t>(finding.observed), finding.outcome, finding.remedy);
+  };
+  const auto error = xid(9 * kHour, "48, DBE");
+  const auto contained = xid(9 * kHour + 1, "94, Contained");
+  EXPECT_EQ(found({error, contained}), std::tuple(48, Outcome::warn, Remedy::watch));
+  EXPECT_EQ(found({error, contained, xid(9 * kHour + 2, "95, Uncontained")}),
+            std::tuple(95, Outcome::fail, kReset));
+  EXPECT_EQ(found({xid(9 * kHour, "94, Contained"), xid(9 * kHour + 4, "43, Ch 1"),
+                   xid(9 * kHour + 8, "43, Ch 1"), xid(9 * kHour + 12, "48, DBE")}),
+            std::tuple(48, Outcome::fail, kReset));
 }
 
 TEST(GpuXidTest, TheNameOfAProgramDecidesNothing) {
@@ -222,14 +218,6 @@ TEST(GpuXidTest, ErrorsAfterALossArePartOfIt) {
   EXPECT_EQ(
       only(node({xid(100, "79, lost"), xid(200, "119, Timeout"), xid(300, "45, Ch 1")})).observed,
       Value(std::int64_t{79}));
-}
-
-TEST(GpuXidTest, AnUncontainedErrorNearItStillFails) {
-  const Finding finding =
-      only(bare_metal({xid(9 * kHour, "48, DBE"), xid(9 * kHour + 1, "94, Contained"),
-                       xid(9 * kHour + 2, "95, Uncontained")}));
-  EXPECT_EQ(finding.observed, Value(std::int64_t{95}));
-  EXPECT_EQ(finding.outcome, Outcome::fail);
 }
 
 TEST(GpuXidTest, FatalXidsCountSinceBootOthersInTheWindow) {
@@ -376,7 +364,7 @@ TEST(GpuXidTest, ARecoveryNoLongerAskedForWasDone) {
   EXPECT_EQ(only(snapshot), (Expected{.device = "gpu0", .observed = 95, .remedy = Remedy::watch}));
   EXPECT_THAT(only(snapshot).message, HasSubstr("), withdrawn, 60 min ago"));
   // An older driver without this call.
-  snapshot.nvml->gpus[0].recovery_action = Fact<unsigned>::absent("no such call");
+  snapshot.nvml->gpus[0].recovery_action = absent();
   EXPECT_THAT(failures(snapshot), ElementsAre("gpu.xid gpu0 reset_gpu"));
   // An error after the request is not resolved.
   auto later = log;
@@ -403,9 +391,11 @@ TEST(GpuXidTest, TheCodeOfAnUncorrectedErrorShowsContainment) {
   }
 }
 
-TEST(GpuXidTest, TheFurtherRemedyIsKept) {
+TEST(GpuXidTest, AFaultOfTheGpuIsOneFindingWithTheFurtherRemedy) {
   Snapshot snapshot = bare_metal({xid(9 * kHour, "64, failed")});
-  snapshot.nvml->gpus[0].remapped_rows->pending = true;
+  snapshot.nvml->gpus[0].remapped_rows->failed = true;
+  EXPECT_THAT(failures(snapshot), ElementsAre("gpu.ecc_remapped_rows gpu0 reseat_or_replace"));
+  *snapshot.nvml->gpus[0].remapped_rows = {.pending = true};
   EXPECT_THAT(failures(snapshot), ElementsAre("gpu.ecc_remapped_rows gpu0 reseat_or_replace"));
 }
 
@@ -452,14 +442,6 @@ TEST(GpuXidTest, ALinkThatFailsAgainAfterEachResetIsReplaced) {
                                      .text = on_link(4, "0x10").substr(4)});
   }
   EXPECT_EQ(only(rebooted).remedy, Remedy::reseat_or_replace);
-}
-
-TEST(GpuXidTest, ReportsFaultsOfTheGpuOnce) {
-  Snapshot snapshot = bare_metal({xid(9 * kHour, "64, failed")});
-  snapshot.nvml->gpus[0].remapped_rows->failed = true;
-  const Report report = judge(snapshot, profile(), {.only = {"gpu.xid", "gpu.ecc_remapped_rows"}});
-  EXPECT_EQ(std::ranges::count(report.findings, Outcome::fail, &Finding::outcome), 1);
-  EXPECT_EQ(report.findings.at(0).check, "gpu.ecc_remapped_rows");
 }
 
 }  // namespace

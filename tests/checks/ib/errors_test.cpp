@@ -14,55 +14,39 @@ Fact<std::uint64_t>& counter(Snapshot& node, unsigned index) {
   return port_of(node, index).counters.at("symbol_error");
 }
 
-Expected rose(Outcome outcome, double per_hour, double limit, Remedy remedy) {
-  return finds(outcome, "mlx5_ib1", remedy, {per_hour, limit, "per hour"});
-}
-
 TEST(IbErrorsTest, JudgesEachChange) {
   const std::vector<NodeChange> changes{
-      {"passes counters that do not rise",
-       [](Snapshot& node) { ib_node::seen_before(node, kKey, 0); },
-       {passes()}},
       {"ignores a lifetime total that does not rise",
        [](Snapshot& node) {
          ib_node::seen_before(node, kKey, 40000);
-         counter(node, 1) = std::uint64_t{40000};
+         counter(node, 1) = 40000U;
        },
        {passes()}},
       {"skips the first observation", [](Snapshot&) {}, {skips()}},
       {"does not subtract from a cleared counter",
        [](Snapshot& node) {
          ib_node::seen_before(node, kKey, 500);
-         counter(node, 1) = std::uint64_t{3};
+         counter(node, 1) = 3U;
        },
        {skips()}},
       {"does not know a counter that is not there",
        [](Snapshot& node) { port_of(node, 1).counters.erase("symbol_error"); },
        {unknown("mlx5_ib1")}},
       {"does not know rates without a clock",
-       [](Snapshot& node) {
-         node.identity->uptime_s = Fact<double>::unreadable("read /proc/uptime: empty");
-       },
+       [](Snapshot& node) { node.identity->uptime_s = unreadable(); },
        {unknown()}},
-      {"leaves a port that is down to ib.state",
-       [](Snapshot& node) {
-         ib_node::seen_before(node, kKey, 0);
-         counter(node, 1) = std::uint64_t{40000};
-         port_of(node, 1).state = 1U;
-       },
-       {skips()}},
       {"sees a burst of the last hour that the window averages away",
        [](Snapshot& node) {
          node.earlier.last_uptime_s = ib_node::kUptime - 600;
          node.earlier.counters[kKey] = {{.uptime_s = 600, .value = 0}};
-         counter(node, 1) = std::uint64_t{40};
+         counter(node, 1) = 40U;
        },
-       {rose(Outcome::warn, 40, 10, Remedy::watch)}},
+       {warns("mlx5_ib1", Remedy::watch, {40.0, 10.0, "per hour"})}},
       {"takes a rise since the last run for that times rise",
        [](Snapshot& node) {
          node.earlier.last_uptime_s = ib_node::kUptime - 10 * 3600;
          node.earlier.counters[kKey] = {{.uptime_s = 600, .value = 0}};
-         counter(node, 1) = std::uint64_t{40};
+         counter(node, 1) = 40U;
        },
        {passes()}},
   };
@@ -92,12 +76,13 @@ TEST(IbErrorsTest, ASaturatedCounterWarns) {
       port_of(first, i).counters[name] = std::uint64_t{i == 1 ? most : 0U};
     }
     Snapshot later = first;
-    ib_node::seen_before(later, fmt::format("ib.mlx5_ib1.1.{}", name), most);
+    const auto key = fmt::format("ib.mlx5_ib1.1.{}", name);
+    ib_node::seen_before(later, key, most);
     Snapshot risen = first;
-    ib_node::seen_before(risen, fmt::format("ib.mlx5_ib1.1.{}", name), 0);
-    const auto value = static_cast<std::int64_t>(most);
+    ib_node::seen_before(risen, key, 0);
     for (const auto& node : {first, later, risen}) {
-      EXPECT_THAT(judge(node, profile), ElementsAre(warns("mlx5_ib1", Remedy::watch, {value})))
+      EXPECT_THAT(judge(node, profile),
+                  ElementsAre(warns("mlx5_ib1", Remedy::watch, {static_cast<std::int64_t>(most)})))
           << name;
     }
   }
@@ -108,7 +93,7 @@ TEST(IbErrorsTest, PointsToPartitionKeysForConstraintErrors) {
   profile.ib->errors.counters = {{"port_rcv_constraint_errors", {.warn_above_per_hour = 0}}};
   Snapshot node = ib_node::node();
   for (unsigned i = 0; i < 4; ++i) {
-    port_of(node, i).counters["port_rcv_constraint_errors"] = std::uint64_t{1};
+    port_of(node, i).counters["port_rcv_constraint_errors"] = 1U;
   }
   ib_node::seen_before(node, "ib.mlx5_ib1.1.port_rcv_constraint_errors", 0);
   EXPECT_THAT(judge(node, profile),
@@ -116,25 +101,26 @@ TEST(IbErrorsTest, PointsToPartitionKeysForConstraintErrors) {
                                 ::testing::Field(&Finding::remedy, Remedy::fix_config))));
 }
 
-TEST(IbErrorsTest, SkipsIfVirtualFunctionsAreRefusedTheWholeRegister) {
+// Virtual functions that are refused the register of their port.
+Snapshot refused() {
   Snapshot node = ib_node::node();
   for (unsigned i = 0; i < 4; ++i) {
     hca_of(node, i).virtual_function = true;
-    counter(node, i) = Fact<std::uint64_t>::absent("refused to a virtual function");
+    counter(node, i) = absent();
   }
-  EXPECT_THAT(judge(node), ElementsAre(skips()));
+  return node;
+}
+
+TEST(IbErrorsTest, SkipsIfVirtualFunctionsAreRefusedTheWholeRegister) {
+  EXPECT_THAT(judge(refused()), ElementsAre(skips()));
 }
 
 TEST(IbErrorsTest, DoesNotTakeOneRefusedCounterForAVirtualFunctionsNature) {
   Profile profile = ib_node::profile();
   profile.ib->errors.counters["port_rcv_errors"] = {.warn_above_per_hour = 10};
-  Snapshot node = ib_node::node();
-  for (unsigned i = 0; i < 4; ++i) {
-    hca_of(node, i).virtual_function = true;
-    port_of(node, i).counters["port_rcv_errors"] = std::uint64_t{0};
-  }
-  counter(node, 1) = Fact<std::uint64_t>::absent("refused to a virtual function");
-  EXPECT_THAT(judge(node, profile), ElementsAre(is(Outcome::unknown, "mlx5_ib1")));
+  Snapshot node = refused();
+  for (unsigned i = 0; i < 4; ++i) port_of(node, i).counters["port_rcv_errors"] = 0U;
+  EXPECT_THAT(judge(node, profile), Each(is(Outcome::unknown)));
 }
 
 TEST(IbErrorsTest, PassesZerosOfAVirtualFunction) {
@@ -149,11 +135,9 @@ TEST(IbErrorsTest, PassesZerosOfAVirtualFunction) {
 TEST(IbErrorsTest, LeavesThePortsRefusedRegisterOutIfTheFunctionsOwnCountersAreJudged) {
   Profile profile = ib_node::profile();
   profile.ib->errors.counters["out_of_sequence"] = {.warn_above_per_hour = 10};
-  Snapshot node = ib_node::node();
+  Snapshot node = refused();
   for (unsigned i = 0; i < 4; ++i) {
-    hca_of(node, i).virtual_function = true;
-    counter(node, i) = Fact<std::uint64_t>::absent("refused to a virtual function");
-    port_of(node, i).hw_counters["out_of_sequence"] = std::uint64_t{0};
+    port_of(node, i).hw_counters["out_of_sequence"] = 0U;
     ib_node::seen_before(node, fmt::format("ib.mlx5_ib{}.1.out_of_sequence", i), 0);
   }
   EXPECT_THAT(judge(node, profile), ElementsAre(passes()));
@@ -209,18 +193,16 @@ TEST(IbBerTest, FailsALinkThatLosesSymbolsAndWarnsOfOneThatBeginsTo) {
   add(sick, 2, kSymbols, 5e-14);
   EXPECT_THAT(judge(sick),
               ElementsAre(fails("mlx5_ib1", Remedy::report_to_provider, {5e-12, 1e-12, "per bit"}),
-                          AllOf(::testing::Field(&Finding::device, "mlx5_ib2"), is(Outcome::warn),
-                                ::testing::Field(&Finding::remedy, Remedy::watch))));
+                          is(Outcome::warn, "mlx5_ib2")));
 }
 
 TEST(IbBerTest, WarnsOfTheOneThatCorrectsAHundredTimesAsMuchAsItsPeers) {
   Snapshot odd = node(1e-10, 0);
   add(odd, 3, kRaw, 5e-8);
-  const auto findings = judge(odd);
-  ASSERT_EQ(findings.size(), 1U);
-  EXPECT_EQ(findings[0], warns("mlx5_ib3", Remedy::watch, {5.01e-08, 1e-08, "per bit"}));
+  EXPECT_THAT(judge(odd),
+              ElementsAre(warns("mlx5_ib3", Remedy::watch, {5.01e-08, 1e-08, "per bit"})));
   // HCAs of other kinds, or only two, are not compared.
-  hca_of(odd, 3).type = std::string("MT4123");
+  hca_of(odd, 3).type = "MT4123"s;
   EXPECT_EQ(judge(odd).front().outcome, Outcome::pass);
   Snapshot two = node(1e-10, 0);
   two.infiniband->hcas.resize(2);
@@ -232,8 +214,7 @@ TEST(IbBerTest, WarnsOfTheOneThatCorrectsAHundredTimesAsMuchAsItsPeers) {
 }
 
 TEST(IbBerTest, SkipsMissingCountersAndFirstObservations) {
-  const auto none = judge(ib_node::node());
-  EXPECT_EQ(none.front(), skips());
+  EXPECT_THAT(judge(ib_node::node()), ElementsAre(skips()));
   Snapshot first = node(1e-3, 1e-3);
   first.earlier.counters.clear();
   EXPECT_EQ(judge(first).front().outcome, Outcome::skip);

@@ -112,8 +112,6 @@ inline Profile profile() {
   return profile;
 }
 
-inline Profile no_expectations() { return {}; }
-
 // The accelerated networking of Azure: an RDMA device, and no InfiniBand.
 inline Hca ethernet_hca() {
   Hca device = hca(8);

@@ -28,28 +28,18 @@ TEST(IbRateTest, JudgesEachChange) {
          node.verbs = {.status = Status::absent, .reason = "a foreign root"};
          set_rate(port_of(node, 1), 10, 4, "");
        },
-       {fails("mlx5_ib1", Remedy::fix_config, {10.0, 400.0, "Gb/s"})}},
+       {slow(10, Remedy::fix_config)}},
       {"fails when verbs say SDR too",
        [](Snapshot& node) {
          set_rate(port_of(node, 1), 10, 4, "SDR");
          (*node.verbs->devices.at(1).ports).at(0).active_speed = 1;
        },
        {slow(10)}},
-      {"leaves a port that is down to ib.state",
-       [](Snapshot& node) {
-         port_of(node, 1).state = 1U;
-         set_rate(port_of(node, 1), 10, 4, "SDR");
-       },
-       {passes()}},
       {"does not know an unreadable rate",
-       [](Snapshot& node) {
-         port_of(node, 1).rate_gbps = Fact<double>::unreadable("read rate: empty");
-       },
+       [](Snapshot& node) { port_of(node, 1).rate_gbps = unreadable(); },
        {unknown("mlx5_ib1")}},
       {"is unknown without the width",
-       [](Snapshot& node) {
-         port_of(node, 1).width = Fact<unsigned>::unreadable("read rate: no width");
-       },
+       [](Snapshot& node) { port_of(node, 1).width = unreadable(); },
        {unknown("mlx5_ib1")}},
   };
   expect_findings(judge, ib_node::node(), changes);
@@ -78,8 +68,7 @@ TEST(IbRateTest, WarnsWhenVerbsKnowTheSpeedThatSysfsCannotName) {
   Snapshot node = ib_node::node();
   set_rate(port_of(node, 1), 10, 4, "SDR");
   EXPECT_THAT(judge(node),
-              ElementsAre(AllOf(is(Outcome::warn),
-                                ::testing::Field(&Finding::remedy, Remedy::fix_config))));
+              ElementsAre(warns("mlx5_ib1", Remedy::fix_config, {10.0, 400.0, "Gb/s"})));
 }
 
 TEST(IbRateTest, FailsLostLanesThatOnlyVerbsCanName) {
@@ -89,18 +78,13 @@ TEST(IbRateTest, FailsLostLanesThatOnlyVerbsCanName) {
   EXPECT_THAT(judge(node), ElementsAre(is(Outcome::fail)));
 }
 
-TEST(IbRateTest, SkipsIfNoRateIsExpected) {
+TEST(IbRateTest, WithoutAnExpectationAndPeersOnlySdrWarns) {
   Snapshot node = ib_node::node();
-  node.infiniband->hcas.resize(1);
-  EXPECT_THAT(judge(node, ib_node::no_expectations()), ElementsAre(skips()));
-}
-
-TEST(IbRateTest, WarnsOfSdrEvenIfNoRateIsExpected) {
-  Snapshot node = ib_node::node();
-  set_rate(port_of(node, 1), 10, 4, "SDR");
+  node.infiniband->hcas = {hca_of(node, 1)};
+  EXPECT_THAT(judge(node, Profile{}), ElementsAre(skips()));
+  set_rate(port_of(node, 0), 10, 4, "SDR");
   (*node.verbs->devices.at(1).ports).at(0).active_speed = 1;
-  node.infiniband->hcas = {hca_of(node, 1)};  // without peers that tell
-  EXPECT_THAT(judge(node, ib_node::no_expectations()), ElementsAre(is(Outcome::warn)));
+  EXPECT_THAT(judge(node, Profile{}), ElementsAre(is(Outcome::warn)));
 }
 
 }  // namespace
@@ -120,17 +104,13 @@ TEST(IbStateTest, JudgesEachChange) {
        },
        {fails("mlx5_ib0", Remedy::reseat_or_replace, {"LinkErrorRecovery", "LinkUp"})}},
       {"does not know an unreadable state",
-       [](Snapshot& node) {
-         port_of(node, 0).state = Fact<unsigned>::unreadable("read state: empty");
-       },
+       [](Snapshot& node) { port_of(node, 0).state = unreadable(); },
        {unknown("mlx5_ib0")}},
       {"does not know a port whose link layer cannot be read",
        [](Snapshot& node) { port_of(node, 0).link_layer.clear(); },
        {unknown("mlx5_ib0")}},
       {"does not know an HCA without readable ports",
-       [](Snapshot& node) {
-         hca_of(node, 0).ports = Fact<std::vector<IbPort>>::absent("no such file");
-       },
+       [](Snapshot& node) { hca_of(node, 0).ports = absent(); },
        {unknown("mlx5_ib0")}},
       {"ignores ethernet",
        [](Snapshot& node) {
@@ -149,14 +129,13 @@ TEST(IbStateTest, JudgesEachChange) {
 TEST(IbStateTest, JudgesWithoutAnyExpectationToo) {
   Snapshot node = ib_node::node();
   port_of(node, 1).state = 1U;
-  EXPECT_THAT(judge(node, ib_node::no_expectations()), ElementsAre(is(Outcome::fail)));
+  EXPECT_THAT(judge(node, Profile{}), ElementsAre(is(Outcome::fail)));
 }
 
 TEST(IbStateTest, CallsArmedTransient) {
   Snapshot node = ib_node::node();
   port_of(node, 0).state = 3U;
-  EXPECT_THAT(judge(node), ElementsAre(AllOf(is(Outcome::fail),
-                                             ::testing::Field(&Finding::remedy, Remedy::watch))));
+  EXPECT_THAT(judge(node), ElementsAre(fails("mlx5_ib0", Remedy::watch, {"ARMED", "ACTIVE"})));
 }
 
 TEST(IbStateTest, NamesThePortIfItIsNotTheFirst) {
@@ -165,7 +144,7 @@ TEST(IbStateTest, NamesThePortIfItIsNotTheFirst) {
   second.number = 2;
   second.state = 1U;
   hca_of(node, 0).ports->push_back(second);
-  EXPECT_THAT(judge(node), ElementsAre(::testing::Field(&Finding::device, "mlx5_ib0")));
+  EXPECT_THAT(judge(node), ElementsAre(is(Outcome::fail, "mlx5_ib0")));
 }
 
 }  // namespace

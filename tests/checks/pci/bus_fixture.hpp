@@ -46,6 +46,10 @@ inline Snapshot small_node() {
   return snapshot;
 }
 
+inline PciDevice& device(Snapshot& snapshot, std::size_t index) {
+  return snapshot.pci->devices.at(index);
+}
+
 // The same devices as a guest sees them: no bridges, no error counters.
 inline Snapshot small_guest() {
   Snapshot snapshot = small_node();

@@ -8,9 +8,7 @@
 namespace muster::pci_devices_test {
 namespace {
 
-Findings judged(const Snapshot& snapshot, const Profile& profile) {
-  return ask(checks::pci_devices::check, snapshot, profile);
-}
+constexpr AskedCheck judged{checks::pci_devices::check, one_gpu_and_hca};
 
 TEST(PciDevicesTest, CountsMissingDevicesWithoutAddresses) {
   auto profile = one_gpu_and_hca();
@@ -24,21 +22,20 @@ TEST(PciDevicesTest, CountsMissingDevicesWithoutAddresses) {
 
 TEST(PciDevicesTest, ADeviceThatCannotBeAskedIsUnknown) {
   auto node = small_node();
-  node.pci.facts.devices[kHca].responding =
-      Fact<bool>::unreadable("read config: Input/output error");
-  EXPECT_THAT(judged(node, one_gpu_and_hca()), ElementsAre(unknown("0000:03:00.0")));
+  device(node, kHca).responding = unreadable();
+  EXPECT_THAT(judged(node), ElementsAre(unknown("0000:03:00.0")));
 }
 
 TEST(PciDevicesTest, SkipsIfNothingIsExpectedAndNothingIsThere) {
   auto node = small_node();
-  node.pci.facts.devices.clear();
+  node.pci->devices.clear();
   EXPECT_THAT(judged(node, Profile{}), ElementsAre(skips()));
 }
 
 TEST(PciDevicesTest, WithoutABusItIsUnknownOnlyIfSomethingIsExpected) {
   Snapshot snapshot;
   snapshot.pci.reason = "list /sys/bus/pci/devices: No such file or directory";
-  EXPECT_EQ(judged(snapshot, one_gpu_and_hca()).front().outcome, Outcome::unknown);
+  EXPECT_EQ(judged(snapshot).front().outcome, Outcome::unknown);
   EXPECT_EQ(judged(snapshot, Profile{}).front().outcome, Outcome::skip);
 }
 
@@ -48,23 +45,29 @@ TEST(PciDevicesTest, DoesNotCountTheVirtualFunctionsOfAHost) {
   auto node = small_node();
   auto part = pci_device("0000:03:00.2", PciKind::hca);
   part.virtual_function = true;
-  node.pci.facts.devices.push_back(part);
+  node.pci->devices.push_back(part);
   EXPECT_EQ(judged(node, profile).front(),
             fails("node", Remedy::reseat_or_replace, {1, 2}, "NHC2002"));
 }
 
 Gpu listed(unsigned index, std::string address) {
   Gpu gpu{.index = index, .address = std::move(address)};
-  gpu.uuid = std::string("GPU-1");
-  gpu.serial = std::string("1650");
+  gpu.uuid = "GPU-1"s;
+  gpu.serial = "1650"s;
+  return gpu;
+}
+
+Gpu refused(unsigned index) {
+  Gpu gpu = listed(index, "");
+  gpu.lost = "nvmlDeviceGetHandleByIndex_v2: GPU is lost (15)";
   return gpu;
 }
 
 // A node with NVML.
 Snapshot with_nvml(std::vector<Gpu> gpus) {
   Snapshot node = small_node();
-  node.pci->devices[kGpu].vendor = 0x10de;
-  node.pci->devices[kGpu].driver = "nvidia";
+  device(node, kGpu).vendor = 0x10de;
+  device(node, kGpu).driver = "nvidia";
   node.nvml = observed(Nvml{.gpus = std::move(gpus)});
   return node;
 }
@@ -77,11 +80,10 @@ Expected not_in_nvml(Remedy remedy = Remedy::reboot, std::string code = "NHC2013
 
 TEST(PciDevicesWithNvmlTest, AGpuWithoutTheDriverIsAConfigurationFault) {
   Snapshot node = with_nvml({});
-  node.pci->devices[kGpu].driver = "";
-  EXPECT_THAT(judged(node, one_gpu_and_hca()), ElementsAre(not_in_nvml(Remedy::reboot, "NHC2015")));
-  node.pci->devices[kGpu].driver = "vfio-pci";
-  EXPECT_THAT(judged(node, one_gpu_and_hca()),
-              ElementsAre(not_in_nvml(Remedy::fix_config, "NHC2015")));
+  device(node, kGpu).driver = "";
+  EXPECT_THAT(judged(node), ElementsAre(not_in_nvml(Remedy::reboot, "NHC2015")));
+  device(node, kGpu).driver = "vfio-pci";
+  EXPECT_THAT(judged(node), ElementsAre(not_in_nvml(Remedy::fix_config, "NHC2015")));
 }
 
 TEST(PciDevicesWithNvmlTest, WithoutExpectationOnlyTheDriversOwnGpusAreCompared) {
@@ -89,39 +91,35 @@ TEST(PciDevicesWithNvmlTest, WithoutExpectationOnlyTheDriversOwnGpusAreCompared)
   Expected hidden = not_in_nvml();
   hidden.outcome = Outcome::unknown;
   EXPECT_THAT(judged(node, Profile{}), ElementsAre(hidden));
-  node.pci->devices[kGpu].driver = "nouveau";
+  device(node, kGpu).driver = "nouveau";
   EXPECT_EQ(judged(node, Profile{}).front().outcome, Outcome::pass);
 }
 
 TEST(PciDevicesWithNvmlTest, AGpuOfAnotherMakerIsNotNvmls) {
   Snapshot node = with_nvml({});
-  node.pci->devices[kGpu].vendor = 0x1002;
-  EXPECT_EQ(judged(node, one_gpu_and_hca()).front().outcome, Outcome::pass);
+  device(node, kGpu).vendor = 0x1002;
+  EXPECT_EQ(judged(node).front().outcome, Outcome::pass);
 }
 
 TEST(PciDevicesWithNvmlTest, WithoutAUsableNvmlNothingIsCompared) {
   Snapshot node = with_nvml({});
   node.nvml->trouble = "nvmlInit_v2: Driver Not Loaded (9)";
-  EXPECT_EQ(judged(node, one_gpu_and_hca()).front().outcome, Outcome::pass);
+  EXPECT_EQ(judged(node).front().outcome, Outcome::pass);
   node.nvml = {.status = Status::absent, .reason = "foreign root"};
-  EXPECT_EQ(judged(node, one_gpu_and_hca()).front().outcome, Outcome::pass);
+  EXPECT_EQ(judged(node).front().outcome, Outcome::pass);
 }
 
 TEST(PciDevicesWithNvmlTest, AGpuWhoseHandleIsRefusedIsNamedByGpuPresentAlone) {
-  Gpu refused = listed(0, "");
-  refused.lost = "nvmlDeviceGetHandleByIndex_v2: GPU is lost (15)";
-  Snapshot node = with_nvml({refused});
-  EXPECT_EQ(judged(node, one_gpu_and_hca()).front().outcome, Outcome::pass);
-  node.pci->devices.push_back(node.pci->devices[kGpu]);
+  Snapshot node = with_nvml({refused(0)});
+  EXPECT_EQ(judged(node).front().outcome, Outcome::pass);
+  node.pci->devices.push_back(device(node, kGpu));
   node.pci->devices.back().address = "0000:04:00.0";
-  EXPECT_THAT(judged(node, one_gpu_and_hca()),
-              ElementsAre(fails("node", Remedy::reboot, {2, 0}, "NHC2013")));
+  EXPECT_THAT(judged(node), ElementsAre(fails("node", Remedy::reboot, {2, 0}, "NHC2013")));
 }
 
 TEST(PciDevicesWithNvmlTest, AGpuThatNvmlHasAndTheBusHasNotIsUnknown) {
-  EXPECT_THAT(
-      judged(with_nvml({listed(0, kGpuAddress), listed(1, "0000:05:00.0")}), one_gpu_and_hca()),
-      ElementsAre(unknown("0000:05:00.0")));
+  EXPECT_THAT(judged(with_nvml({listed(0, kGpuAddress), listed(1, "0000:05:00.0")})),
+              ElementsAre(unknown("0000:05:00.0")));
 }
 
 std::vector<Finding> failures(const Snapshot& node, const Profile& profile) {
@@ -137,11 +135,9 @@ TEST(PciDevicesWithNvmlTest, AGpuThatLeftTheBusIsOneFinding) {
   lost.lost = "nvmlDeviceGetName: GPU is lost (15)";
   Gpu stuck = listed(0, kGpuAddress);
   stuck.stuck = "nvmlDeviceGetName";
-  Gpu refused = listed(0, "");
-  refused.lost = "nvmlDeviceGetHandleByIndex_v2: GPU is lost (15)";
-  for (const auto& gpu : {lost, stuck, refused}) {
+  for (const auto& gpu : {lost, stuck, refused(0)}) {
     Snapshot silent = with_nvml({gpu});
-    silent.pci->devices[kGpu].responding = false;
+    device(silent, kGpu).responding = false;
     Snapshot gone = with_nvml({gpu});
     gone.pci->devices.erase(gone.pci->devices.begin() + kGpu);
     for (const auto& node : {silent, gone}) {
@@ -156,19 +152,15 @@ TEST(PciDevicesWithNvmlTest, AGpuThatLeftTheBusIsOneFinding) {
 }
 
 TEST(PciDevicesWithNvmlTest, OneRefusedGpuDoesNotExplainTwoThatAreGone) {
-  Gpu refused = listed(0, "");
-  refused.lost = "nvmlDeviceGetHandleByIndex_v2: GPU is lost (15)";
-  Snapshot node = with_nvml({refused});
-  node.pci->devices[kGpu].responding = false;
-  node.pci->devices.push_back(node.pci->devices[kGpu]);
+  Snapshot node = with_nvml({refused(0)});
+  device(node, kGpu).responding = false;
+  node.pci->devices.push_back(device(node, kGpu));
   node.pci->devices.back().address = "0000:04:00.0";
   EXPECT_EQ(failures(node, one_gpu_and_hca()).size(), 3U);
 }
 
 TEST(PciDevicesWithNvmlTest, ARefusedGpuDoesNotExplainAnotherThatNvmlStillLists) {
-  Gpu refused = listed(1, "");
-  refused.lost = "nvmlDeviceGetHandleByIndex_v2: GPU is lost (15)";
-  Snapshot node = with_nvml({listed(0, "0000:05:00.0"), refused});
+  Snapshot node = with_nvml({listed(0, "0000:05:00.0"), refused(1)});
   Profile profile = one_gpu_and_hca();
   profile.gpu->present.count = 2;
   std::vector<std::string> checks;
@@ -185,7 +177,7 @@ TEST(PciDevicesWithNvmlTest, AGpuThatIsGoneForBothIsTheBussFinding) {
 
 TEST(PciDevicesWithNvmlTest, AGpuThatReadsAllOnesAndIsNotInNvmlIsOneFinding) {
   Snapshot node = with_nvml({});
-  node.pci->devices[kGpu].responding = false;
+  device(node, kGpu).responding = false;
   EXPECT_THAT(failures(node, one_gpu_and_hca()),
               ElementsAre(Expected{.device = "0000:02:00.0",
                                    .outcome = Outcome::fail,
@@ -200,7 +192,7 @@ TEST(PciDevicesWithNvmlTest, ASilentGpuIsStillFoundIfGpuPresentIsNotAsked) {
   Gpu lost = listed(0, kGpuAddress);
   lost.lost = "nvmlDeviceGetName: GPU is lost (15)";
   Snapshot node = with_nvml({lost});
-  node.pci->devices[kGpu].responding = false;
+  device(node, kGpu).responding = false;
   EXPECT_EQ(judge(node, one_gpu_and_hca(), {.only = {"pci.devices"}}).verdict, Verdict::unhealthy);
 }
 

@@ -8,30 +8,22 @@ namespace {
 
 constexpr AskedCheck judged{checks::pci_acs::check, one_gpu_and_hca};
 
-const Expected kPass = passes();
-
 TEST(PciAcsTest, JudgesEachChange) {
   const std::vector<NodeChange> changes{
       {"warns at the switch port above a GPU once",
        [](Snapshot& node) {
-         node.pci.facts.devices[kSwitch].acs_control = 0x1dU;
-         node.pci.facts.devices.push_back(pci_device("0000:02:01.0", PciKind::gpu));
+         device(node, kSwitch).acs_control = 0x1dU;
+         node.pci->devices.push_back(pci_device("0000:02:01.0", PciKind::gpu));
        },
        {warns("0000:01:00.0", Remedy::fix_config, {0x1d, 0})}},
       {"the root port is the way up anyhow",
-       [](Snapshot& node) { node.pci.facts.devices[kRootPort].acs_control = 0x1dU; },
-       {kPass}},
+       [](Snapshot& node) { device(node, kRootPort).acs_control = 0x1dU; },
+       {passes()}},
       {"a bridge without the capability cannot redirect",
-       [](Snapshot& node) {
-         node.pci.facts.devices[kSwitch].acs_control =
-             Fact<unsigned>::absent("the bridge has no access control services");
-       },
-       {kPass}},
+       [](Snapshot& node) { device(node, kSwitch).acs_control = absent(); },
+       {passes()}},
       {"is unknown if unreadable",
-       [](Snapshot& node) {
-         node.pci.facts.devices[kSwitch].acs_control =
-             Fact<unsigned>::unreadable("only root may read it");
-       },
+       [](Snapshot& node) { device(node, kSwitch).acs_control = unreadable(); },
        {unknown("0000:01:00.0")}},
   };
   expect_findings(judged, small_node(), changes);
@@ -40,7 +32,7 @@ TEST(PciAcsTest, JudgesEachChange) {
 TEST(PciAcsTest, SkipsUnderAHypervisorAndWithoutSwitches) {
   EXPECT_THAT(judged(small_guest()), ElementsAre(skips()));
   auto node = small_node();
-  node.pci.facts.devices[kGpu].upstream = {"0000:00:01.0"};
+  device(node, kGpu).upstream = {"0000:00:01.0"};
   EXPECT_THAT(judged(node), ElementsAre(skips()));
 }
 
@@ -55,17 +47,12 @@ constexpr AskedCheck judged{checks::pci_payload::check, one_gpu_and_hca};
 TEST(PciPayloadTest, JudgesEachChange) {
   const std::vector<NodeChange> changes{
       {"an unreadable hop is unknown",
-       [](Snapshot& node) {
-         node.pci.facts.devices[kRootPort].payload_max_bytes =
-             Fact<unsigned>::unreadable("reads all ones");
-       },
+       [](Snapshot& node) { device(node, kRootPort).payload_max_bytes = unreadable(); },
        {unknown("0000:02:00.0"), unknown("0000:03:00.0")}},
       {"skips missing payloads and is unknown for unreadable ones",
        [](Snapshot& node) {
-         node.pci.facts.devices[kGpu].payload_bytes =
-             Fact<unsigned>::absent("no PCI Express capability");
-         node.pci.facts.devices[kHca].payload_bytes =
-             Fact<unsigned>::unreadable("only root may read it");
+         device(node, kGpu).payload_bytes = absent();
+         device(node, kHca).payload_bytes = unreadable();
        },
        {unknown("0000:03:00.0"), skips("0000:02:00.0")}},
   };
@@ -74,16 +61,16 @@ TEST(PciPayloadTest, JudgesEachChange) {
 
 TEST(PciPayloadTest, TheLeastOfAllHopsIsTheLimit) {
   auto node = small_node();
-  node.pci.facts.devices[kGpu].payload_max_bytes = 4096U;
-  node.pci.facts.devices[kSwitch].payload_max_bytes = 512U;
+  device(node, kGpu).payload_max_bytes = 4096U;
+  device(node, kSwitch).payload_max_bytes = 512U;
   EXPECT_EQ(judged(node).front().outcome, Outcome::pass);
-  node.pci.facts.devices[kRootPort].payload_max_bytes = 512U;
+  device(node, kRootPort).payload_max_bytes = 512U;
   EXPECT_EQ(judged(node).front().limit, Value(std::int64_t{512}));
 }
 
 TEST(PciPayloadTest, AGuestComparesDevicesOfTheSameMake) {
   auto guest = small_guest();
-  auto& devices = guest.pci.facts.devices;
+  auto& devices = guest.pci->devices;
   for (auto& device : devices) device.payload_max_bytes = 512U;
   devices[0].device = 0x2330;
   devices[1].device = 0x101e;

@@ -34,8 +34,8 @@ TEST(TopoNcclFileTest, JudgesEachChange) {
        {wrong(Outcome::warn)}},
       {"accepts CPUs that are offline",
        [](Snapshot& node) {
-         node.cpu->numa_nodes = std::vector<NumaNode>{{.id = 0, .cpus = std::string("0-40")},
-                                                      {.id = 1, .cpus = std::string("48-95")}};
+         node.cpu->numa_nodes =
+             std::vector<NumaNode>{{.id = 0, .cpus = "0-40"s}, {.id = 1, .cpus = "48-95"s}};
        },
        {passes()}},
       {"does not know without the PCI bus",
@@ -47,7 +47,7 @@ TEST(TopoNcclFileTest, JudgesEachChange) {
 
 TEST(TopoNcclFileTest, NamesTheFileOfTheEnvironmentIfTheProfileNamesNone) {
   Snapshot node = topo_node::node();
-  node.environment->nccl_topology = Fact<NcclTopology>::unreadable("not XML");
+  node.environment->nccl_topology = unreadable();
   node.environment->nccl = std::vector<NcclSetting>{
       {.name = "NCCL_TOPO_FILE", .value = "/etc/topo.xml", .origin = "environment"}};
   EXPECT_THAT(judge(node, Profile{}),
@@ -56,7 +56,7 @@ TEST(TopoNcclFileTest, NamesTheFileOfTheEnvironmentIfTheProfileNamesNone) {
 
 TEST(TopoNcclFileTest, SkipsWithoutAFile) {
   Snapshot node = topo_node::node();
-  node.environment->nccl_topology = Fact<NcclTopology>::absent("no file is configured");
+  node.environment->nccl_topology = absent();
   EXPECT_THAT(judge(node, Profile{}), ElementsAre(skips()));
 }
 

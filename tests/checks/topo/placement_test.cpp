@@ -15,9 +15,7 @@ Expected misplaced(std::int64_t observed) {
 TEST(TopoNumaTest, JudgesEachChange) {
   const std::vector<NodeChange> changes{
       {"does not know a device whose NUMA node cannot be read",
-       [](Snapshot& node) {
-         pci_of(node, 0).numa_node = Fact<int>::unreadable("read numa_node: empty");
-       },
+       [](Snapshot& node) { pci_of(node, 0).numa_node = unreadable(); },
        {unknown(topo_node::kGpu0)}},
       {"does not know a device that hwloc does not place",
        [](Snapshot& node) { node.topology->devices.erase(node.topology->devices.begin()); },
@@ -69,9 +67,7 @@ TEST(TopoNumaTest, DoesNotKnowWithoutTheSections) {
 namespace muster::topo_pairing_test {
 namespace {
 
-Findings judge(const Snapshot& snapshot, const Profile& profile) {
-  return ask(checks::topo_pairing::check, snapshot, profile);
-}
+constexpr AskedCheck judge{checks::topo_pairing::check, topo_node::profile};
 
 // Two switches, each below its own root port; a GPU and its HCA share one.
 Snapshot with_switches() {
@@ -84,38 +80,29 @@ Snapshot with_switches() {
   return node;
 }
 
-Expected too_far() { return fails(topo_node::kGpu0, Remedy::report_to_provider); }
-
 TEST(TopoPairingTest, FailsAPairOfWhichOneHasNoSwitch) {
   Snapshot node = with_switches();
   placement_of(node, 0).bridges.clear();
-  EXPECT_THAT(judge(node, topo_node::profile()), ElementsAre(is(Outcome::fail)));
+  EXPECT_THAT(judge(node), ElementsAre(is(Outcome::fail)));
 }
 
 TEST(TopoPairingTest, FailsAPairAcrossNumaNodes) {
   Snapshot node = topo_node::node();
   pci_of(node, 2).numa_node = 1;
   placement_of(node, 2).numa_nodes = {1};
-  Expected finding = too_far();
-  finding.observed = std::int64_t{1};
-  finding.limit = std::int64_t{0};
   for (const auto nearest : {Nearest::same_numa, Nearest::same_switch}) {
-    EXPECT_THAT(judge(node, topo_node::pairs_only(nearest)), ElementsAre(finding));
+    EXPECT_THAT(judge(node, topo_node::pairs_only(nearest)),
+                ElementsAre(fails(topo_node::kGpu0, Remedy::report_to_provider, {1, 0})));
   }
-}
-
-TEST(TopoPairingTest, LeavesAMisplacedDeviceToTopoNuma) {
-  Snapshot node = topo_node::node();
-  pci_of(node, 2).numa_node = 1;
-  placement_of(node, 2).numa_nodes = {1};
-  EXPECT_THAT(judge(node, topo_node::profile()), ElementsAre(is(Outcome::pass)));
+  // topo.numa reports a misplaced device.
+  EXPECT_THAT(judge(node), ElementsAre(is(Outcome::pass)));
 }
 
 TEST(TopoPairingTest, LeavesAMissingDeviceToPciDevices) {
   Snapshot node = topo_node::node();
   node.pci->devices.pop_back();
   pci_of(node, 0).responding = false;
-  EXPECT_THAT(judge(node, topo_node::profile()), ElementsAre(is(Outcome::skip)));
+  EXPECT_THAT(judge(node), ElementsAre(is(Outcome::skip)));
 }
 
 TEST(TopoPairingTest, DoesNotKnowAPairWithoutNumaNodes) {
@@ -138,23 +125,16 @@ namespace {
 
 constexpr AskedCheck judge{checks::topo_virtual::check, topo_node::profile};
 
-TEST(TopoVirtualTest, JudgesEachChange) {
-  const std::vector<NodeChange> changes{
-      {"skips without a hypervisor",
-       [](Snapshot& node) { node.identity->hypervisor = false; },
-       {skips()}},
-      {"skips where the hypervisor shows bridges",
-       [](Snapshot& node) { pci_of(node, 0).upstream = {"0000:10:00.0"}; },
-       {skips()}},
-      {"skips a node without devices",
-       [](Snapshot& node) { node.pci->devices.clear(); },
-       {skips()}},
-  };
-  expect_findings(judge, topo_node::node(), changes);
-}
-
-TEST(TopoVirtualTest, SkipsWithoutATree) {
-  EXPECT_THAT(judge(topo_node::node(), Profile{}), ElementsAre(is(Outcome::skip)));
+TEST(TopoVirtualTest, SkipsNodesWhosePlacementIsVisibleOrUnknown) {
+  Snapshot node = topo_node::node();
+  EXPECT_THAT(judge(node, Profile{}), ElementsAre(skips()));
+  pci_of(node, 0).upstream = {"0000:10:00.0"};
+  EXPECT_THAT(judge(node), ElementsAre(skips()));
+  node.pci->devices.clear();
+  EXPECT_THAT(judge(node), ElementsAre(skips()));
+  node = topo_node::node();
+  node.identity->hypervisor = false;
+  EXPECT_THAT(judge(node), ElementsAre(skips()));
 }
 
 }  // namespace
