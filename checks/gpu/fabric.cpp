@@ -62,35 +62,6 @@ std::string configuration_fault(unsigned mask) {
   return words.empty() ? "" : fmt::format("its configuration has {}", words);
 }
 
-struct Health {
-  Outcome outcome = Outcome::pass;
-  std::vector<std::string> faults;
-  bool of_configuration = false;  // the only fault is the configuration
-};
-
-Health health_of(const GpuFabric& fabric) {
-  constexpr unsigned kBad = 1;
-  constexpr unsigned kUnhealthy = 2;
-  constexpr unsigned kLimited = 3;
-  Health health;
-  const unsigned mask = fabric.health_mask.value_or(0);
-  for (const auto& [shift, bad] : kHealthFlags) {
-    if (((mask >> shift) & 3U) == kBad) health.faults.emplace_back(bad);
-  }
-  if (auto fault = configuration_fault(mask); !fault.empty()) {
-    health.of_configuration = health.faults.empty();
-    health.faults.push_back(std::move(fault));
-  }
-  if (!health.faults.empty()) {
-    health.outcome = Outcome::fail;
-  } else if (fabric.health_summary.value_or(0) == kUnhealthy) {
-    health = {.outcome = Outcome::fail, .faults = {"NVML calls it unhealthy"}};
-  } else if (fabric.health_summary.value_or(0) == kLimited) {
-    health = {.outcome = Outcome::warn, .faults = {"it has limited capacity"}};
-  }
-  return health;
-}
-
 // Seconds left for registration after the boot or the load of the driver.
 double time_left(const Snapshot& snapshot, const GpuFabricLimits& limits) {
   const auto& uptime = snapshot.identity->uptime_s;
@@ -157,14 +128,30 @@ std::optional<Finding> judge_health(const Snapshot& snapshot, const Gpu& gpu) {
   for (const auto* fact : {&fabric.health_mask, &fabric.health_summary}) {
     if (fact->is_unreadable()) return gpu::not_reported(gpu, "the health of the fabric", *fact);
   }
-  const Health health = health_of(fabric);
-  if (health.outcome == Outcome::pass) return std::nullopt;
-  const auto faults = fmt::format("{}", fmt::join(health.faults, ", "));
+  constexpr unsigned kBad = 1;
+  constexpr unsigned kUnhealthy = 2;
+  constexpr unsigned kLimited = 3;
+  const unsigned mask = fabric.health_mask.value_or(0);
+  const unsigned summary = fabric.health_summary.value_or(0);
+  std::vector<std::string> faults;
+  for (const auto& [shift, bad] : kHealthFlags) {
+    if (((mask >> shift) & 3U) == kBad) faults.emplace_back(bad);
+  }
+  Remedy remedy = gpu::reset_remedy(snapshot);
+  if (auto fault = configuration_fault(mask); !fault.empty()) {
+    if (faults.empty()) remedy = Remedy::fix_config;
+    faults.push_back(std::move(fault));
+  }
+  if (faults.empty() && summary == kUnhealthy) faults = {"NVML calls it unhealthy"};
+  const bool limited = faults.empty() && summary == kLimited;
+  if (limited) faults = {"it has limited capacity"};
+  if (faults.empty()) return std::nullopt;
+  const auto text = fmt::format("{}", fmt::join(faults, ", "));
   Finding finding =
-      unfit(gpu, fmt::format("fabric is not healthy: {}", faults), faults,
-            health.of_configuration ? Remedy::fix_config : gpu::reset_remedy(snapshot), "healthy");
-  finding.outcome = health.outcome;
-  if (health.outcome == Outcome::warn) finding.remedy = Remedy::watch;
+      unfit(gpu, fmt::format("fabric is not healthy: {}", text), text, remedy, "healthy");
+  if (!limited) return finding;
+  finding.outcome = Outcome::warn;
+  finding.remedy = Remedy::watch;
   return finding;
 }
 

@@ -149,44 +149,35 @@ std::vector<SeenBy> gone_peers(const Snapshot& snapshot, const Profile& profile)
   return gone;
 }
 
-// Without a limit, compares each GPU with those of its model.
-class PeerLinks {
- public:
-  explicit PeerLinks(const Snapshot& snapshot) {
-    for (const Gpu* each : gpu::answering(snapshot)) {
-      const Links up = gpu::links_where(*each, gpu::is_up);
-      const bool known = has_none(*each) || (each->nvlinks && LinksByState(*each).unclear.empty());
-      if (!each->model || !known || !gpu::hides_links(*each).empty()) continue;
-      links_.add(*each->model, gpu::name_of(*each), static_cast<double>(up.size()));
-      for (const NvLink* link : up) {
-        if (link->speed_mbps.value_or(0) == 0) continue;
-        speeds_.add(*each->model, "", static_cast<double>(*link->speed_mbps));
-      }
-    }
-  }
-
-  [[nodiscard]] GpuNvlinkLimits limits_of(const Gpu& gpu) const {
-    GpuNvlinkLimits limits;
-    const auto model = gpu.model.value_or("");
-    if (const auto links = links_.usual_of(model)) limits.links = static_cast<int>(*links);
-    if (const auto speed = speeds_.usual_of(model)) {
-      limits.speed = BytesPerSecond{*speed * kMega};
-    }
-    return limits;
-  }
-
-  [[nodiscard]] Findings undecided() const {
-    const Finding like{.outcome = Outcome::warn, .remedy = Remedy::fix_config};
-    auto findings =
-        links_.differences({.what = "the number of active NVLinks", .devices = "GPUs"}, "", like);
-    std::erase_if(findings, [](const Finding& each) { return each.device != kNode; });
-    return findings;
-  }
-
- private:
-  Peers links_;
-  Peers speeds_;
+// The links of the GPUs by model, to compare each with its peers if there is no limit.
+struct PeerLinks {
+  Peers counts;
+  Peers speeds;
 };
+
+PeerLinks peer_links_of(const Snapshot& snapshot) {
+  PeerLinks peers;
+  for (const Gpu* each : gpu::answering(snapshot)) {
+    const Links up = gpu::links_where(*each, gpu::is_up);
+    const bool known = has_none(*each) || (each->nvlinks && LinksByState(*each).unclear.empty());
+    if (!each->model || !known || !gpu::hides_links(*each).empty()) continue;
+    peers.counts.add(*each->model, gpu::name_of(*each), static_cast<double>(up.size()));
+    for (const NvLink* link : up) {
+      if (link->speed_mbps.value_or(0) == 0) continue;
+      peers.speeds.add(*each->model, "", static_cast<double>(*link->speed_mbps));
+    }
+  }
+  return peers;
+}
+
+GpuNvlinkLimits limits_of(const PeerLinks& peers, const Gpu& gpu) {
+  GpuNvlinkLimits limits;
+  const auto model = gpu.model.value_or("");
+  if (const auto links = peers.counts.usual_of(model)) limits.links = static_cast<int>(*links);
+  if (const auto speed = peers.speeds.usual_of(model))
+    limits.speed = BytesPerSecond{*speed * kMega};
+  return limits;
+}
 
 std::optional<Finding> judge_links(const Snapshot& snapshot, const Gpu& gpu, const Profile& profile,
                                    const GpuNvlinkLimits& limits) {
@@ -223,12 +214,15 @@ std::optional<Finding> judge_one(const Snapshot& snapshot, const Gpu& gpu, const
 }
 
 Findings judge_by_peers(const Snapshot& snapshot, const Profile& profile) {
-  const PeerLinks peers(snapshot);
+  const PeerLinks peers = peer_links_of(snapshot);
   auto findings = gpu::each(
       snapshot,
-      [&](const Gpu& gpu) { return judge_one(snapshot, gpu, profile, peers.limits_of(gpu)); },
+      [&](const Gpu& gpu) { return judge_one(snapshot, gpu, profile, limits_of(peers, gpu)); },
       "with as many NVLinks as GPUs like it");
-  auto undecided = peers.undecided();
+  auto undecided =
+      peers.counts.differences({.what = "the number of active NVLinks", .devices = "GPUs"}, "",
+                               {.outcome = Outcome::warn, .remedy = Remedy::fix_config});
+  std::erase_if(undecided, [](const Finding& each) { return each.device != kNode; });
   if (!undecided.empty()) drop_passes(findings);
   append(findings, std::move(undecided));
   return findings;

@@ -44,15 +44,6 @@ struct SeenProcesses {
   std::size_t others = 0;  // GPUs of other jobs
 };
 
-void add_process(const Gpu& gpu, const GpuProcess& process, Held held, SeenProcesses& seen) {
-  ComputeProcess& computing = seen.processes[process.pid];
-  if (computing.process == nullptr) computing.process = &process;
-  computing.gpus.push_back(&gpu);
-  computing.bytes += process.memory_bytes.value_or(0);
-  computing.bytes_known = computing.bytes_known && process.memory_bytes.known();
-  if (held == Held::yes || computing.held == Held::no) computing.held = held;
-}
-
 // A process of this job is left behind on any GPU. A process of another job is legitimate on a GPU
 // that may belong to that job.
 bool is_relevant(const JobGpus& mine, Held held, const GpuProcess& process) {
@@ -72,9 +63,13 @@ void scan_gpu(const Gpu& gpu, const GpuProcessLimits& limits, const JobGpus& min
   }
   if (!gpu.processes) return;
   for (const GpuProcess& process : *gpu.processes) {
-    if (is_relevant(mine, held, process) && !is_allowed(limits.allowed, process)) {
-      add_process(gpu, process, held, seen);
-    }
+    if (!is_relevant(mine, held, process) || is_allowed(limits.allowed, process)) continue;
+    ComputeProcess& computing = seen.processes[process.pid];
+    if (computing.process == nullptr) computing.process = &process;
+    computing.gpus.push_back(&gpu);
+    computing.bytes += process.memory_bytes.value_or(0);
+    computing.bytes_known = computing.bytes_known && process.memory_bytes.known();
+    if (held == Held::yes || computing.held == Held::no) computing.held = held;
   }
 }
 

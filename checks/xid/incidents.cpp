@@ -34,53 +34,36 @@ void add_event(XidIncident& incident, const XidEvent& event, XidMeaning meaning)
   }
 }
 
-// Groups events, in the order of time, into incidents.
-class IncidentCollector {
- public:
-  IncidentCollector(const XidRules& rules, Seconds coalesce) : rules_(rules), coalesce_(coalesce) {}
+using Times = std::map<std::string, std::uint64_t>;  // by address
 
-  void add_event(const XidEvent& event) {
-    XidMeaning meaning = rules_.meaning_of(event);
-    if (meaning.recovered) recovered_us_[event.address] = event.last_us;
-    if (meaning.asks_recovery) called_us_[event.address] = event.last_us;
-    const auto [entry, added] = newest_.try_emplace(event.address, incidents_.size());
-    const bool goes_on = !added && static_cast<double>(event.first_us) <=
-                                       static_cast<double>(incidents_[entry->second].last_us) +
-                                           coalesce_.value * kMicrosecondsPerSecond;
-    if (!goes_on) {
-      entry->second = incidents_.size();
-      incidents_.push_back({.address = event.address, .first_us = event.first_us});
-    }
-    xid::add_event(incidents_[entry->second], event, std::move(meaning));
-  }
-
-  [[nodiscard]] std::vector<XidIncident> take_incidents() { return std::move(incidents_); }
-
-  // When the driver last reported that a GPU needs no recovery; 0 for never.
-  [[nodiscard]] std::uint64_t recovered_us(const std::string& address) const {
-    return time_of(recovered_us_, address);
-  }
-
-  // The end of the last incident for which the driver requested a recovery; 0 if there was none.
-  [[nodiscard]] std::uint64_t called_us(const std::string& address) const {
-    const auto at = time_of(called_us_, address);
-    return at == 0 ? 0 : at + static_cast<std::uint64_t>(coalesce_.value * kMicrosecondsPerSecond);
-  }
-
- private:
-  using Times = std::map<std::string, std::uint64_t>;
-
-  static std::uint64_t time_of(const Times& times, const std::string& address) {
-    const auto found = times.find(address);
-    return found == times.end() ? 0 : found->second;
-  }
-
-  const XidRules& rules_;
-  Seconds coalesce_;
-  std::vector<XidIncident> incidents_;
-  std::map<std::string, std::size_t> newest_;
-  Times recovered_us_, called_us_;
+struct Incidents {
+  std::vector<XidIncident> all;
+  Times recovered_us;  // when the driver last reported that the GPU needs no recovery
+  Times called_us;     // when it last requested one
 };
+
+// Groups events, in the order of time, into incidents.
+Incidents incidents_of(const XidLog& log, const XidRules& rules, bool of_nvswitches,
+                       double coalesce_us) {
+  Incidents found;
+  std::map<std::string, std::size_t> newest;
+  for (const auto& event : log.events) {
+    if (event.nvswitch != of_nvswitches) continue;
+    XidMeaning meaning = rules.meaning_of(event);
+    if (meaning.recovered) found.recovered_us[event.address] = event.last_us;
+    if (meaning.asks_recovery) found.called_us[event.address] = event.last_us;
+    const auto [entry, added] = newest.try_emplace(event.address, found.all.size());
+    const bool goes_on =
+        !added && static_cast<double>(event.first_us) <=
+                      static_cast<double>(found.all[entry->second].last_us) + coalesce_us;
+    if (!goes_on) {
+      entry->second = found.all.size();
+      found.all.push_back({.address = event.address, .first_us = event.first_us});
+    }
+    add_event(found.all[entry->second], event, std::move(meaning));
+  }
+  return found;
+}
 
 template <class A, class B>
 bool are_near(const A& a, const B& b, double most_us) {
@@ -196,16 +179,16 @@ bool is_near(const XidGroup& group, const XidEvent& event, Seconds coalesce) {
 std::vector<XidGroup> group_xids(const XidLog& log, const XidRules& rules, bool of_nvswitches,
                                  Seconds coalesce, double from_us,
                                  const std::set<std::string>& recovered) {
-  IncidentCollector collector(rules, coalesce);
-  for (const auto& event : log.events) {
-    if (event.nvswitch == of_nvswitches) collector.add_event(event);
-  }
+  const double coalesce_us = coalesce.value * kMicrosecondsPerSecond;
+  Incidents found = incidents_of(log, rules, of_nvswitches, coalesce_us);
   std::map<std::tuple<std::string, unsigned, std::string>, XidGroup> groups;
-  for (auto& incident : collector.take_incidents()) {
+  for (auto& incident : found.all) {
     const auto& address = incident.address;
-    downgrade_resolved(incident, std::max(log.loaded_us(), collector.recovered_us(address)),
-                       recovered.contains(address) ? collector.called_us(address) : 0,
-                       coalesce.value * kMicrosecondsPerSecond);
+    std::uint64_t withdrawn_us = recovered.contains(address) ? found.called_us[address] : 0;
+    // The whole incident for which the driver requested a recovery.
+    if (withdrawn_us != 0) withdrawn_us += static_cast<std::uint64_t>(coalesce_us);
+    downgrade_resolved(incident, std::max(log.loaded_us(), found.recovered_us[address]),
+                       withdrawn_us, coalesce_us);
     find_cause(incident);
     const std::string& kind = incident.lead().meaning.kind;
     const bool in_window = static_cast<double>(incident.last_us) >= from_us;
