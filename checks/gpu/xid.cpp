@@ -30,13 +30,6 @@ std::string gpu_name_at(const Snapshot& snapshot, const std::string& address) {
   return gpu == nullptr ? address : gpu::name_of(*gpu);
 }
 
-std::string serial_of(const Snapshot& snapshot, const XidLog& log, const std::string& address) {
-  const Gpu* gpu = gpu_at(snapshot, address);
-  if (gpu != nullptr && gpu->serial) return *gpu->serial;
-  const auto subject = log.subjects.find(address);
-  return subject == log.subjects.end() ? std::string() : subject->second.serial;
-}
-
 // GPUs whose driver reports that no recovery is needed.
 std::set<std::string> without_call(const Snapshot& snapshot) {
   std::set<std::string> addresses;
@@ -53,9 +46,11 @@ std::set<std::string> without_call(const Snapshot& snapshot) {
 std::string names_of(const Snapshot& snapshot, const XidLog& log, const std::string& address) {
   std::vector<std::string> names{address};
   if (auto uuid = uuid_of(snapshot, log, address); !uuid.empty()) names.push_back(std::move(uuid));
-  if (const auto serial = serial_of(snapshot, log, address); !serial.empty()) {
-    names.push_back(fmt::format("serial {}", serial));
-  }
+  const Gpu* gpu = gpu_at(snapshot, address);
+  const auto subject = log.subjects.find(address);
+  std::string serial = subject == log.subjects.end() ? "" : subject->second.serial;
+  if (gpu != nullptr && gpu->serial) serial = *gpu->serial;
+  if (!serial.empty()) names.push_back(fmt::format("serial {}", serial));
   return fmt::format("{}", fmt::join(names, ", "));
 }
 

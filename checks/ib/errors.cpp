@@ -14,14 +14,6 @@ namespace {
 // ib.errors: error counters of ACTIVE ports as rates since earlier runs. Lifetime totals are
 // meaningless, and the counters saturate.
 
-struct JudgedCounters {
-  Findings findings;
-  std::size_t judged = 0;
-  std::size_t first = 0;  // without an earlier observation
-  bool virtual_function = false;
-  bool refused = false;  // the registers of physical ports
-};
-
 Remedy remedy_for(const Snapshot& snapshot, std::string_view counter, Outcome outcome) {
   if (counter.ends_with("constraint_errors")) return Remedy::fix_config;
   return outcome == Outcome::fail ? hardware_remedy(snapshot) : Remedy::watch;
@@ -83,10 +75,11 @@ std::string key_of(const ib::PortOf& at, std::string_view counter) {
   return fmt::format("ib.{}.{}.{}", at.hca->name, at.port->number, counter);
 }
 
-class PortJudge {
+// Judges the counters of all ports.
+class CounterJudge {
  public:
-  PortJudge(const Snapshot& snapshot, const Profile& profile, JudgedCounters& tally)
-      : snapshot_(snapshot), limits_(profile.ib->errors), tally_(tally) {}
+  CounterJudge(const Snapshot& snapshot, const Profile& profile)
+      : snapshot_(snapshot), limits_(profile.ib->errors) {}
 
   void judge(const ib::PortOf& at) {
     UnreadableCounters unreadable;
@@ -109,18 +102,23 @@ class PortJudge {
     report(at, port_answers, std::move(unreadable), refused);
   }
 
+  [[nodiscard]] Findings take_findings() {
+    if (findings_.empty()) findings_.push_back(summary());
+    return std::move(findings_);
+  }
+
  private:
   void report(const ib::PortOf& at, bool port_answers, UnreadableCounters unreadable,
               const UnreadableCounters& refused) {
-    tally_.virtual_function = tally_.virtual_function || at.hca->virtual_function;
+    virtual_function_ = virtual_function_ || at.hca->virtual_function;
     // A virtual function is refused the whole register, never a single counter.
     if (port_answers) {
       for (const auto& name : refused.names) unreadable.add_counter(name, refused.why);
     } else {
-      tally_.refused = tally_.refused || !refused.names.empty();
+      refused_ = refused_ || !refused.names.empty();
     }
     if (unreadable.names.empty()) return;
-    tally_.findings.push_back(ib::about(
+    findings_.push_back(ib::about(
         at, Outcome::unknown,
         fmt::format("cannot read {}: {}", fmt::join(unreadable.names, ", "), unreadable.why)));
   }
@@ -128,18 +126,18 @@ class PortJudge {
   void judge_value(const ib::PortOf& at, const std::string& name, std::uint64_t value,
                    const CounterLimit& limit) {
     if (ib::is_saturated(name, value)) {
-      tally_.findings.push_back(ib::saturated(at, name, value));
+      findings_.push_back(ib::saturated(at, name, value));
       return;
     }
     const std::string key = key_of(at, name);
     if (!rise_of(snapshot_, key, value)) {
-      ++tally_.first;
+      ++first_;
       return;
     }
-    ++tally_.judged;
+    ++judged_;
     for (const RiseLimit& rule : rise_limits_of(limit, limits_.window.value)) {
       if (auto finding = judge_rule(at, name, *rise_of(snapshot_, key, value, rule.over_s), rule)) {
-        tally_.findings.push_back(*std::move(finding));
+        findings_.push_back(*std::move(finding));
         return;
       }
     }
@@ -162,9 +160,31 @@ class PortJudge {
          rate ? std::string("per hour") : fmt::format("in {}", in_time(rule.within_s))});
   }
 
+  [[nodiscard]] Finding summary() const {
+    if (judged_ == 0 && first_ == 0) {
+      return skipped("virtual functions cannot read the port's error counters");
+    }
+    if (judged_ == 0) {
+      return skipped(
+          "first observation in this boot, or counters cleared since: a rate needs an earlier one");
+    }
+    std::string message = fmt::format("{} within limits", counted(judged_, "error counter"));
+    if (first_ > 0) message += fmt::format(", {} seen for the first time", first_);
+    if (refused_) {
+      message += "; virtual functions cannot read the port's own counters";
+    } else if (virtual_function_) {
+      message += "; zeros of a virtual function prove nothing";
+    }
+    return passed(std::move(message));
+  }
+
   const Snapshot& snapshot_;
   const IbErrorLimits& limits_;
-  JudgedCounters& tally_;
+  Findings findings_;
+  std::size_t judged_ = 0;
+  std::size_t first_ = 0;  // without an earlier observation
+  bool virtual_function_ = false;
+  bool refused_ = false;  // the registers of physical ports
 };
 
 void margins_of_ib_errors(const Snapshot& snapshot, const Profile& profile, Margins& margins) {
@@ -185,24 +205,6 @@ void margins_of_ib_errors(const Snapshot& snapshot, const Profile& profile, Marg
   }
 }
 
-Finding error_summary(const JudgedCounters& tally) {
-  if (tally.judged == 0 && tally.first == 0) {
-    return skipped("virtual functions cannot read the port's error counters");
-  }
-  if (tally.judged == 0) {
-    return skipped(
-        "first observation in this boot, or counters cleared since: a rate needs an earlier one");
-  }
-  std::string message = fmt::format("{} within limits", counted(tally.judged, "error counter"));
-  if (tally.first > 0) message += fmt::format(", {} seen for the first time", tally.first);
-  if (tally.refused) {
-    message += "; virtual functions cannot read the port's own counters";
-  } else if (tally.virtual_function) {
-    message += "; zeros of a virtual function prove nothing";
-  }
-  return passed(std::move(message));
-}
-
 Findings judge_ib_errors(const Snapshot& snapshot, const Profile& profile) {
   const bool limited = std::ranges::any_of(
       profile.ib->errors.counters, [](const auto& entry) { return is_limited(entry.second); });
@@ -210,11 +212,9 @@ Findings judge_ib_errors(const Snapshot& snapshot, const Profile& profile) {
   const auto& uptime = snapshot.identity->uptime_s;
   if (!uptime) return {not_known(kNode, "the time since boot", uptime)};
 
-  JudgedCounters tally;
-  PortJudge port_judge(snapshot, profile, tally);
-  for (const ib::PortOf& at : ib::active_ports(snapshot, profile)) port_judge.judge(at);
-  if (tally.findings.empty()) return {error_summary(tally)};
-  return std::move(tally.findings);
+  CounterJudge judge(snapshot, profile);
+  for (const ib::PortOf& at : ib::active_ports(snapshot, profile)) judge.judge(at);
+  return judge.take_findings();
 }
 
 // ib.ber: bit errors of links, before and after error correction, from the counters of each HCA's

@@ -14,18 +14,16 @@ namespace muster::checks::ib {
 inline constexpr unsigned kActive = 4;
 inline constexpr unsigned kLinkUp = 5;
 
-enum class LinkLayer { infiniband, ethernet, unknown };
-
-[[nodiscard]] inline LinkLayer link_layer_of(const IbPort& port) {
-  if (port.link_layer == "InfiniBand") return LinkLayer::infiniband;
-  return port.link_layer == "Ethernet" ? LinkLayer::ethernet : LinkLayer::unknown;
+[[nodiscard]] inline bool is_infiniband(const IbPort& port) {
+  return port.link_layer == "InfiniBand";
 }
+
+[[nodiscard]] inline bool is_ethernet(const IbPort& port) { return port.link_layer == "Ethernet"; }
 
 // False for a device with unknown ports.
 [[nodiscard]] inline bool is_ethernet(const Hca& hca) {
-  return hca.ports && std::ranges::all_of(*hca.ports, [](const IbPort& port) {
-           return link_layer_of(port) == LinkLayer::ethernet;
-         });
+  return hca.ports &&
+         std::ranges::all_of(*hca.ports, [](const IbPort& port) { return is_ethernet(port); });
 }
 
 // The devices that may be InfiniBand and are not excluded by name. The name pattern of ib.present
@@ -55,7 +53,7 @@ struct PortOf {
     if (!hca->ports) continue;
     for (const IbPort& port : *hca->ports) {
       const bool active = port.state && *port.state == kActive;
-      if (active && link_layer_of(port) == LinkLayer::infiniband) ports.push_back({hca, &port});
+      if (active && is_infiniband(port)) ports.push_back({hca, &port});
     }
   }
   return ports;

@@ -253,7 +253,7 @@ PortFault why_not_active(const IbPort& port, Remedy hardware) {
 
 Finding judge_port_state(const ib::PortOf& at, Remedy hardware) {
   const IbPort& port = *at.port;
-  if (ib::link_layer_of(port) == ib::LinkLayer::unknown) {
+  if (!ib::is_infiniband(port) && !ib::is_ethernet(port)) {
     return ib::about(at, Outcome::unknown,
                      fmt::format("unknown link layer \"{}\"", printable(port.link_layer, 60)));
   }
@@ -292,7 +292,7 @@ std::set<std::string> used_kinds(const Snapshot& snapshot, const Profile& profil
   for (const Hca* hca : ib::hcas_of(snapshot, profile)) {
     if (!hca->ports) continue;
     for (const IbPort& port : *hca->ports) {
-      if (ib::link_layer_of(port) != ib::LinkLayer::infiniband || !port.state) continue;
+      if (!ib::is_infiniband(port) || !port.state) continue;
       kinds[ib::kind_of(snapshot, {hca, &port})].push_back(*port.state == ib::kActive);
     }
   }
@@ -331,7 +331,7 @@ Findings judge_port_states(const Snapshot& snapshot, const Profile& profile) {
     }
     if (hca->ports->empty()) findings.push_back(unknown(hca->name, "no ports"));
     for (const IbPort& port : *hca->ports) {
-      if (ib::link_layer_of(port) == ib::LinkLayer::ethernet) continue;
+      if (ib::is_ethernet(port)) continue;
       ++ports;
       Finding finding = judge_port_state({hca, &port}, hardware_remedy(snapshot));
       if (!profile.ib->present.count) {
