@@ -357,9 +357,7 @@ void margins_of_temperature(const Snapshot& snapshot, const Profile& profile, Ma
         margins.at_most(name, "memory", *heat.memory_c, heat.memory_max_c);
       }
     }
-    if (heat.margin_c) {
-      margins.at_least(name, "slowdown", *heat.margin_c, limits.warn_margin_below);
-    }
+    if (heat.margin_c) margins.at_least(name, "slowdown", *heat.margin_c, limits.warn_margin_below);
   }
 }
 

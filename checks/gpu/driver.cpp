@@ -81,9 +81,7 @@ Findings judge_versions(const Nvml& nvml, const GpuDriverLimits& limits) {
 
 Findings judge_driver(const Snapshot& snapshot, const Profile& profile) {
   const auto& section = snapshot.nvml;
-  if (section.status == Status::absent) {
-    return {no_library(section.reason)};
-  }
+  if (section.status == Status::absent) return {no_library(section.reason)};
   if (!section->trouble.empty()) return {unusable(*section)};
   return judge_versions(*section, profile.gpu->driver);
 }

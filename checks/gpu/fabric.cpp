@@ -167,9 +167,7 @@ std::optional<Finding> judge_one(const Snapshot& snapshot, const Gpu& gpu,
   }
   if (!gpu.fabric) return gpu::not_reported(gpu, "the state of the fabric", gpu.fabric);
   const auto& fabric = *gpu.fabric;
-  if (fabric.state == kNotSupported) {
-    return skipped("not in an NVSwitch fabric", gpu::name_of(gpu));
-  }
+  if (fabric.state == kNotSupported) return skipped("not in an NVSwitch fabric", gpu::name_of(gpu));
   if (is_waiting(gpu)) {
     const std::string word(word_for(fabric.state));
     Finding finding = unfit(gpu, fmt::format("registration in the NVSwitch fabric is {}", word),

@@ -226,9 +226,7 @@ std::optional<Finding> judge_used(const Snapshot& snapshot, const Gpu& gpu,
     // An older driver includes its own memory in the memory in use.
     const double own = gpu.memory->reserved ? 0 : limits.driver_reserve.value_or(Bytes{}).value;
     const double most = (*limit)->value + own;
-    if (unclaimed.bytes > most) {
-      return leak(snapshot, gpu, doubt, unclaimed.bytes, most, fails);
-    }
+    if (unclaimed.bytes > most) return leak(snapshot, gpu, doubt, unclaimed.bytes, most, fails);
   }
   return std::nullopt;
 }

@@ -188,9 +188,7 @@ Findings judge_numa(const Snapshot& snapshot, const Profile& profile) {
 // the profile's tree.
 
 Findings judge_virtual_tree(const Snapshot& snapshot, const Profile& profile) {
-  if (!snapshot.identity->hypervisor) {
-    return {skipped("no hypervisor: PCIe switches are visible")};
-  }
+  if (!snapshot.identity->hypervisor) return {skipped("no hypervisor: PCIe switches are visible")};
   if (!snapshot.pci.ok()) {
     return {skipped(fmt::format("the PCI bus is unknown: {}", snapshot.pci.reason))};
   }
@@ -284,9 +282,7 @@ void judge_pair(const Snapshot& snapshot, const Profile& profile, const GpuHcaPa
 
 std::string pairing_summary(const PairFindings& tally, bool by_switch) {
   std::string_view where = by_switch ? "below the same switch" : "on the same NUMA node";
-  if (tally.hidden > 0) {
-    where = "on the same NUMA node; PCIe switches are hidden and not judged";
-  }
+  if (tally.hidden > 0) where = "on the same NUMA node; PCIe switches are hidden and not judged";
   const auto left_out = tally.left_out > 0 ? fmt::format("; {} left out", tally.left_out) : "";
   return fmt::format("{} of GPU and HCA {}{}", counted(tally.judged, "pair"), where, left_out);
 }

@@ -404,9 +404,7 @@ NodeDescription hb176rs_v4() {
   node.kernel_log = boot_log(node.cpu_model.name);
   node.hcas = {hca("400 Gb/sec (4X NDR)", 0x101e, {0x101, 0}, 0, 32),
                accelerated_networking(0x101a, 100'000)};
-  for (unsigned i = 0; i < 2; ++i) {
-    node.nvme.push_back(scratch_disk(i, 0, 3'750'748'848));
-  }
+  for (unsigned i = 0; i < 2; ++i) node.nvme.push_back(scratch_disk(i, 0, 3'750'748'848));
   node.raid = {{.disks = 2}};
   return node;
 }

@@ -278,9 +278,7 @@ std::string cpu_mask(const std::vector<unsigned>& cpus, std::size_t possible) {
   for (const unsigned cpu : cpus) words.at(cpu / 32) |= 1U << (cpu % 32);
   std::string text;
   std::ranges::reverse(words);
-  for (const auto word : words) {
-    text.append(fmt::format("{}{:08x}", text.empty() ? "" : ",", word));
-  }
+  for (const auto word : words) text.append(fmt::format("{}{:08x}", text.empty() ? "" : ",", word));
   return text;
 }
 

@@ -45,9 +45,7 @@ TEST(GpuNvlinkErrorsTest, TheFirstRunJudgesTheBitErrorRateOnly) {
   Snapshot node = linked_node::node();
   link_of(node, 0, 0).replays = 1000U;
   EXPECT_THAT(judge(node), ElementsAre(passes()));
-  for (auto& gpu : node.nvml->gpus) {
-    for (auto& link : *gpu.nvlinks) link.ber = absent("Not Supported (3)");
-  }
+  linked_node::each_link(node, [](NvLink& link) { link.ber = absent("Not Supported (3)"); });
   EXPECT_THAT(judge(node), ElementsAre(skips()));
 }
 
@@ -80,9 +78,7 @@ TEST(GpuNvlinkErrorsTest, FailsAHundredChecksumErrorsPerSecond) {
 
 TEST(GpuNvlinkErrorsTest, ABurstIsARateOverAnHour) {
   Snapshot node = linked_node::node();
-  for (const auto& [key, value] : counters_of(node)) {
-    linked_node::seen_before(node, key, value, 10);
-  }
+  for (const auto& [key, value] : counters_of(node)) linked_node::seen_before(node, key, value, 10);
   link_of(node, 0, 4).crc = 5000U;
   EXPECT_EQ(judge(node).front().outcome, Outcome::pass);
 }
@@ -181,15 +177,13 @@ TEST(GpuNvlinkErrorsTest, SkipsWithoutLimits) {
 // Like Blackwell: no replays, no CRC.
 Snapshot blackwell() {
   Snapshot node = linked_node::node();
-  for (auto& gpu : node.nvml->gpus) {
-    for (auto& link : *gpu.nvlinks) {
-      link.replays = absent("Not Supported (3)");
-      link.crc = link.replays;
-      link.failed_recoveries = 0U;
-      link.receive_errors = 0U;
-      link.integrity_errors = 0U;
-    }
-  }
+  linked_node::each_link(node, [](NvLink& link) {
+    link.replays = absent("Not Supported (3)");
+    link.crc = link.replays;
+    link.failed_recoveries = 0U;
+    link.receive_errors = 0U;
+    link.integrity_errors = 0U;
+  });
   linked_node::all_seen_before(node);
   return node;
 }
@@ -286,9 +280,7 @@ TEST(GpuPcieReplayTest, TheProfilesLimitGoesFirst) {
 
 TEST(GpuPcieReplayTest, AFewReplaysSecondsAfterARunAreNoRateOfAnHour) {
   Snapshot node = linked_node::node();
-  for (const auto& [key, value] : counters_of(node)) {
-    linked_node::seen_before(node, key, value, 10);
-  }
+  for (const auto& [key, value] : counters_of(node)) linked_node::seen_before(node, key, value, 10);
   gpu_of(node, 0).link.replays = 50U;
   EXPECT_THAT(judge(node), ElementsAre(passes()));
 }

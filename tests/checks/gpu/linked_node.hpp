@@ -55,6 +55,12 @@ inline Snapshot node() {
   return snapshot;
 }
 
+inline void each_link(Snapshot& snapshot, void (*change)(NvLink& link)) {
+  for (auto& gpu : snapshot.nvml->gpus) {
+    for (auto& link : *gpu.nvlinks) change(link);
+  }
+}
+
 // Adds more GPUs of the same kind.
 inline Snapshot node_of(unsigned gpus) {
   Snapshot snapshot = node();

@@ -110,15 +110,11 @@ TEST(GpuNvlinkStateTest, ReportsOnceThatNoGpuHasALink) {
 
 TEST(GpuNvlinkStateTest, SkipsDriversWithoutLinkFacts) {
   Snapshot node = linked_node::node();
-  for (std::size_t i = 0; i < 2; ++i) {
-    gpu_of(node, i).nvlinks = absent();
-  }
+  for (std::size_t i = 0; i < 2; ++i) gpu_of(node, i).nvlinks = absent();
   EXPECT_THAT(judge(node), ElementsAre(skips("gpu0"), is(Outcome::skip)));
   for (std::size_t i = 0; i < 2; ++i) {
     linked_node::complete(gpu_of(node, i));
-    for (auto& link : *gpu_of(node, i).nvlinks) {
-      link.state = absent();
-    }
+    for (auto& link : *gpu_of(node, i).nvlinks) link.state = absent();
   }
   EXPECT_THAT(judge(node), ElementsAre(skips("gpu0"), is(Outcome::skip)));
 }
@@ -164,9 +160,7 @@ TEST(GpuNvlinkStateTest, FailsActiveLinksWithoutAPeer) {
 
 TEST(GpuNvlinkStateTest, IfNvmlKnowsNoPeerAtAllNoneIsMissing) {
   Snapshot node = linked_node::node();
-  for (auto& gpu : node.nvml->gpus) {
-    for (auto& link : *gpu.nvlinks) link.remote_type = 255U;
-  }
+  linked_node::each_link(node, [](NvLink& link) { link.remote_type = 255U; });
   EXPECT_THAT(judge(node), ElementsAre(passes()));
 }
 

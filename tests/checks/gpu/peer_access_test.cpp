@@ -123,9 +123,7 @@ TEST(GpuP2pTest, LostAndStuckGpusAreLeftToGpuPresent) {
 
 Snapshot whose_pairs_hang() {
   Snapshot node = node_of(2);
-  for (auto& gpu : node.nvml->gpus) {
-    gpu.peers = unreadable();
-  }
+  for (auto& gpu : node.nvml->gpus) gpu.peers = unreadable();
   return node;
 }
 

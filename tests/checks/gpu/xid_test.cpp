@@ -53,35 +53,32 @@ constexpr auto kApplication = Outcome::pass;
 constexpr auto kRestart = Remedy::restart_app;
 constexpr auto kReset = Remedy::reset_gpu;
 
-INSTANTIATE_TEST_SUITE_P(Applications, GpuXidCodeTest,
-                         ::testing::Values(Case{13, kMmu, kApplication, kRestart},
-                                           Case{31, kMmu, kApplication, kRestart},
-                                           Case{43, kMmu, kApplication, kRestart},
-                                           Case{45, kMmu, kApplication, kRestart},
-                                           Case{68, kMmu, kApplication, kRestart},
-                                           Case{69, kMmu, kApplication, kRestart},
-                                           Case{94, kMmu, Outcome::warn, kRestart, "NHC2012"},
-                                           Case{109, kMmu, Outcome::fail, kReset, "NHC2001"}));
-
-INSTANTIATE_TEST_SUITE_P(Degraded, GpuXidCodeTest,
-                         ::testing::Values(Case{63, "Row Remapper", Outcome::warn, Remedy::watch},
-                                           Case{92, "High", Outcome::warn, Remedy::watch},
-                                           Case{78, "vGPU", Outcome::warn, Remedy::fix_config},
-                                           Case{171, "DRAM", Outcome::warn, Remedy::watch},
-                                           Case{58, "unused", Outcome::warn, Remedy::watch},
-                                           Case{9999, "unknown", Outcome::warn, Remedy::watch}));
-
 INSTANTIATE_TEST_SUITE_P(
-    Fatal, GpuXidCodeTest,
-    ::testing::Values(Case{48, "DBE", Outcome::fail, kReset, "NHC2014"},
-                      Case{62, "PMU Halt", Outcome::fail, kReset, "NHC2001"},
-                      Case{64, "failed", Outcome::fail, Remedy::reseat_or_replace, "NHC2007"},
-                      Case{79, "lost", Outcome::fail, Remedy::reboot, "NHC2013"},
-                      Case{95, "Uncontained", Outcome::fail, kReset, "NHC2011"},
-                      Case{119, "Timeout", Outcome::fail, kReset, "NHC2001"},
-                      Case{120, "GSP", Outcome::fail, kReset, "NHC2001"},
-                      Case{140, "ECC", Outcome::fail, kReset, "NHC2001"},
-                      Case{54, "power", Outcome::fail, Remedy::reseat_or_replace, "NHC2001"}));
+    ByNumber, GpuXidCodeTest,
+    ::testing::Values(
+        // Errors of programs.
+        Case{13, kMmu, kApplication, kRestart}, Case{31, kMmu, kApplication, kRestart},
+        Case{43, kMmu, kApplication, kRestart}, Case{45, kMmu, kApplication, kRestart},
+        Case{68, kMmu, kApplication, kRestart}, Case{69, kMmu, kApplication, kRestart},
+        Case{94, kMmu, Outcome::warn, kRestart, "NHC2012"},
+        Case{109, kMmu, Outcome::fail, kReset, "NHC2001"},
+        // Degraded or unknown.
+        Case{63, "Row Remapper", Outcome::warn, Remedy::watch},
+        Case{92, "High", Outcome::warn, Remedy::watch},
+        Case{78, "vGPU", Outcome::warn, Remedy::fix_config},
+        Case{171, "DRAM", Outcome::warn, Remedy::watch},
+        Case{58, "unused", Outcome::warn, Remedy::watch},
+        Case{9999, "unknown", Outcome::warn, Remedy::watch},
+        // Fatal.
+        Case{48, "DBE", Outcome::fail, kReset, "NHC2014"},
+        Case{62, "PMU Halt", Outcome::fail, kReset, "NHC2001"},
+        Case{64, "failed", Outcome::fail, Remedy::reseat_or_replace, "NHC2007"},
+        Case{79, "lost", Outcome::fail, Remedy::reboot, "NHC2013"},
+        Case{95, "Uncontained", Outcome::fail, kReset, "NHC2011"},
+        Case{119, "Timeout", Outcome::fail, kReset, "NHC2001"},
+        Case{120, "GSP", Outcome::fail, kReset, "NHC2001"},
+        Case{140, "ECC", Outcome::fail, kReset, "NHC2001"},
+        Case{54, "power", Outcome::fail, Remedy::reseat_or_replace, "NHC2001"}));
 
 INSTANTIATE_TEST_SUITE_P(
     Decoded, GpuXidCodeTest,

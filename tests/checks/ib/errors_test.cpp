@@ -92,9 +92,7 @@ TEST(IbErrorsTest, PointsToPartitionKeysForConstraintErrors) {
   Profile profile = ib_node::profile();
   profile.ib->errors.counters = {{"port_rcv_constraint_errors", {.warn_above_per_hour = 0}}};
   Snapshot node = ib_node::node();
-  for (unsigned i = 0; i < 4; ++i) {
-    port_of(node, i).counters["port_rcv_constraint_errors"] = 1U;
-  }
+  for (unsigned i = 0; i < 4; ++i) port_of(node, i).counters["port_rcv_constraint_errors"] = 1U;
   ib_node::seen_before(node, "ib.mlx5_ib1.1.port_rcv_constraint_errors", 0);
   EXPECT_THAT(judge(node, profile),
               ElementsAre(AllOf(is(Outcome::warn),

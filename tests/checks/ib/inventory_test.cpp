@@ -132,9 +132,7 @@ TEST(IbFirmwareTest, TheProfileMayListTheFirmwareOfABoard) {
 
 TEST(IbFirmwareTest, ComparesFirmwareWithoutBoardIds) {
   Snapshot node = ib_node::node();
-  for (unsigned i = 0; i < 4; ++i) {
-    hca_of(node, i).board = absent();
-  }
+  for (unsigned i = 0; i < 4; ++i) hca_of(node, i).board = absent();
   EXPECT_THAT(judge(node), ElementsAre(is(Outcome::pass)));
 }
 

@@ -50,8 +50,7 @@ TEST(TopoNcclFileTest, NamesTheFileOfTheEnvironmentIfTheProfileNamesNone) {
   node.environment->nccl_topology = unreadable();
   node.environment->nccl = std::vector<NcclSetting>{
       {.name = "NCCL_TOPO_FILE", .value = "/etc/topo.xml", .origin = "environment"}};
-  EXPECT_THAT(judge(node, Profile{}),
-              ElementsAre(::testing::Field(&Finding::device, "/etc/topo.xml")));
+  EXPECT_THAT(judge(node, Profile{}), ElementsAre(is(Outcome::fail, "/etc/topo.xml")));
 }
 
 TEST(TopoNcclFileTest, SkipsWithoutAFile) {

@@ -63,13 +63,9 @@ TEST(TopoNvlinkMatrixTest, LeavesLostLinksToGpuNvlinkState) {
 
 TEST(TopoNvlinkMatrixTest, SkipsWithoutPeersInNvml) {
   Snapshot node = linked_node::node();
-  for (auto& gpu : node.nvml->gpus) {
-    for (auto& link : *gpu.nvlinks) link.remote_type = 255U;
-  }
+  linked_node::each_link(node, [](NvLink& link) { link.remote_type = 255U; });
   EXPECT_THAT(judge(node), ElementsAre(skips()));
-  for (auto& gpu : node.nvml->gpus) {
-    gpu.nvlinks = absent("Not Supported (3)");
-  }
+  for (auto& gpu : node.nvml->gpus) gpu.nvlinks = absent("Not Supported (3)");
   EXPECT_THAT(judge(node), ElementsAre(skips()));
 }
 
@@ -150,9 +146,7 @@ TEST(TopoNvlinkMatrixTest, APairWithALostGpuIsLeftToGpuPresent) {
 
 TEST(TopoNvlinkMatrixTest, AddressesOfAnotherMachineSayNothing) {
   Snapshot node = bridged();
-  for (auto& gpu : node.nvml->gpus) {
-    for (auto& link : *gpu.nvlinks) link.remote_address = "0000:ab:00.0"s;
-  }
+  linked_node::each_link(node, [](NvLink& link) { link.remote_address = "0000:ab:00.0"s; });
   EXPECT_THAT(judge(node, direct(1)), ElementsAre(passes()));
 }
 
