@@ -6,7 +6,7 @@
 namespace muster::gpu_amd_test {
 namespace {
 
-Snapshot node() {
+Snapshot amd_node() {
   Snapshot snapshot;
   snapshot.identity = observed(Identity{.hypervisor = true});
   Pci pci;
@@ -30,42 +30,42 @@ Snapshot node() {
 
 AmdGpu& gpu(Snapshot& snapshot, std::size_t index) { return snapshot.pci->amd_gpus.at(index); }
 
-Findings judge(const Snapshot& snapshot, const Profile& by = {}, const Context& context = {}) {
+Findings judge_amd(const Snapshot& snapshot, const Profile& by = {}, const Context& context = {}) {
   return ask(checks::gpu_amd::check, snapshot, by, context);
 }
 
 TEST(GpuAmdTest, PassesBusyGpusWithRetiredPages) {
-  auto snapshot = node();
+  auto snapshot = amd_node();
   gpu(snapshot, 5).bad_pages->retired = 7;
-  EXPECT_THAT(judge(snapshot), ElementsAre(passes()));
-  EXPECT_EQ(judge(Snapshot{.pci = observed(Pci{})}).front().outcome, Outcome::skip);
+  EXPECT_THAT(judge_amd(snapshot), ElementsAre(passes()));
+  EXPECT_EQ(judge_amd(Snapshot{.pci = observed(Pci{})}).front().outcome, Outcome::skip);
 }
 
 TEST(GpuAmdTest, MissingFactsOfVirtualMachinesAreNotJudged) {
-  auto snapshot = node();
+  auto snapshot = amd_node();
   for (auto& each : snapshot.pci->amd_gpus) {
     each = {.address = each.address, .memory_bytes = each.memory_bytes};
   }
-  EXPECT_THAT(judge(snapshot), ElementsAre(passes()));
+  EXPECT_THAT(judge_amd(snapshot), ElementsAre(passes()));
 }
 
 TEST(GpuAmdTest, FailsAGpuAtItsOwnLimitAndWarnsShortBefore) {
-  auto snapshot = node();
+  auto snapshot = amd_node();
   gpu(snapshot, 2).temperatures->front().now_c = 100;
   gpu(snapshot, 3).temperatures->back().now_c = 100.5;
-  EXPECT_THAT(judge(snapshot),
+  EXPECT_THAT(judge_amd(snapshot),
               ElementsAre(fails("0002:00:00.0", Remedy::report_to_provider, {100.0, 100.0, "C"}),
                           is(Outcome::warn)));
 }
 
 TEST(GpuAmdTest, ALowerPowerLimitOfAllGpusIsTheSites) {
-  auto snapshot = node();
+  auto snapshot = amd_node();
   for (auto& each : snapshot.pci->amd_gpus) each.power_cap_w = 400;
-  EXPECT_EQ(judge(snapshot).front().outcome, Outcome::pass);
+  EXPECT_EQ(judge_amd(snapshot).front().outcome, Outcome::pass);
 }
 
 TEST(GpuAmdTest, WarnsOfALinkThatSendsPacketsAgainAndAgain) {
-  auto snapshot = node();
+  auto snapshot = amd_node();
   snapshot.identity->uptime_s = 86400.0;
   snapshot.earlier.last_uptime_s = 82800;
   for (auto& each : snapshot.pci->amd_gpus) {
@@ -77,59 +77,53 @@ TEST(GpuAmdTest, WarnsOfALinkThatSendsPacketsAgainAndAgain) {
     snapshot.earlier.counters[fmt::format("gpu.{}.pcie_replays", each.address)] = {
         {.uptime_s = 82800, .value = 100}};
   }
-  EXPECT_EQ(judge(snapshot).front().outcome, Outcome::pass);
+  EXPECT_EQ(judge_amd(snapshot).front().outcome, Outcome::pass);
   gpu(snapshot, 3).replays = std::uint64_t{100 + 1800};  // 30 a minute, below 30.7
-  EXPECT_EQ(judge(snapshot).front().outcome, Outcome::pass);
+  EXPECT_EQ(judge_amd(snapshot).front().outcome, Outcome::pass);
   gpu(snapshot, 3).replays = std::uint64_t{100 + 1900};
-  EXPECT_THAT(judge(snapshot), ElementsAre(is(Outcome::warn, "0003:00:00.0")));
+  EXPECT_THAT(judge_amd(snapshot), ElementsAre(is(Outcome::warn, "0003:00:00.0")));
   gpu(snapshot, 3).replays = std::uint64_t{0xffffffff};
-  EXPECT_EQ(judge(snapshot).front(), warns("0003:00:00.0", Remedy::watch, {4294967295}));
+  EXPECT_EQ(judge_amd(snapshot).front(), warns("0003:00:00.0", Remedy::watch, {4294967295}));
 }
 
 TEST(GpuAmdTest, TheOddOneOutIsFound) {
-  auto snapshot = node();
+  auto snapshot = amd_node();
   gpu(snapshot, 7).hive = absent();
-  EXPECT_THAT(judge(snapshot), ElementsAre(fails("0007:00:00.0", Remedy::report_to_provider,
-                                                 {"nothing", "0x3f2a"})));
-  snapshot = node();
+  EXPECT_THAT(judge_amd(snapshot), ElementsAre(fails("0007:00:00.0", Remedy::report_to_provider,
+                                                     {"nothing", "0x3f2a"})));
+  snapshot = amd_node();
   gpu(snapshot, 0).memory_bytes = std::uint64_t{96} << 30U;
-  EXPECT_EQ(judge(snapshot).front().outcome, Outcome::fail);
+  EXPECT_EQ(judge_amd(snapshot).front().outcome, Outcome::fail);
 }
 
 TEST(GpuAmdTest, ComparesOnlyThreeOrMoreGpusOfOneKind) {
-  auto snapshot = node();
+  auto snapshot = amd_node();
   snapshot.pci->amd_gpus.resize(2);
   gpu(snapshot, 1).memory_bytes = std::uint64_t{1} << 29U;
-  EXPECT_THAT(judge(snapshot), ElementsAre(is(Outcome::warn)));
+  EXPECT_THAT(judge_amd(snapshot), ElementsAre(is(Outcome::warn)));
   for (unsigned i = 0; i < 2; ++i) {
     snapshot.pci->devices.push_back({.address = gpu(snapshot, i).address,
                                      .kind = PciKind::gpu,
                                      .vendor = 0x1002,
                                      .device = 0x74a1 + i});
   }
-  EXPECT_EQ(judge(snapshot).front().outcome, Outcome::pass);
+  EXPECT_EQ(judge_amd(snapshot).front().outcome, Outcome::pass);
 }
 
 TEST(GpuAmdTest, MemoryInUseWarnsOnlyOnIdleNodes) {
-  auto snapshot = node();
+  auto snapshot = amd_node();
   gpu(snapshot, 3).memory_used_bytes = std::uint64_t{90} << 30U;
   Profile profile;
   profile.gpu->memory_used.fail_above = Bytes{1024.0 * 1024 * 1024};
-  EXPECT_EQ(judge(snapshot, profile).front().outcome, Outcome::pass);
+  EXPECT_EQ(judge_amd(snapshot, profile).front().outcome, Outcome::pass);
   const Context epilog{.gpus_idle = true};
-  EXPECT_EQ(judge(snapshot, profile, epilog).front(),
+  EXPECT_EQ(judge_amd(snapshot, profile, epilog).front(),
             warns("0003:00:00.0", Remedy::restart_app, {96636764160.0, 1073741824.0, "B"}));
 }
 
-}  // namespace
-}  // namespace muster::gpu_amd_test
-
-namespace muster::gpu_ras_test {
-namespace {
-
 constexpr std::uint64_t kMemory = 206141652992;
 
-Snapshot node() {
+Snapshot ras_node() {
   Snapshot snapshot;
   snapshot.identity = observed(Identity{.hypervisor = true});
   Pci pci;
@@ -156,33 +150,33 @@ Profile profile() {
   return profile;
 }
 
-constexpr AskedCheck judge{checks::gpu_ras::check, profile};
+constexpr AskedCheck judge_ras{checks::gpu_ras::check, profile};
 
 RasCounts& umc(Snapshot& snapshot) { return (*snapshot.pci->amd_gpus.at(1).ras)["umc"]; }
 
 TEST(GpuRasTest, WarnsOfManyCorrectedErrorsIfALimitIsSet) {
-  Snapshot many = node();
+  Snapshot many = ras_node();
   umc(many).corrected = 101;
-  EXPECT_THAT(judge(many), ElementsAre(passes()));
+  EXPECT_THAT(judge_ras(many), ElementsAre(passes()));
   Profile limited = profile();
   limited.gpu->ras.corrected_warn_above = 100;
-  EXPECT_EQ(judge(many, limited).front(), warns("0003:00:00.0", Remedy::watch, {101, 100}));
+  EXPECT_EQ(judge_ras(many, limited).front(), warns("0003:00:00.0", Remedy::watch, {101, 100}));
 }
 
 TEST(GpuRasTest, IsUnknownForUnknownFacts) {
-  Snapshot unreported = node();
+  Snapshot unreported = ras_node();
   auto& ras = unreported.pci->amd_gpus.at(0).ras;
   ras = unreadable();
-  EXPECT_EQ(judge(unreported).front().outcome, Outcome::unknown);
+  EXPECT_EQ(judge_ras(unreported).front().outcome, Outcome::unknown);
   ras = absent();
-  EXPECT_EQ(judge(unreported).front().outcome, Outcome::skip);
+  EXPECT_EQ(judge_ras(unreported).front().outcome, Outcome::skip);
 }
 
 TEST(GpuRasTest, SkipsWithoutAmdGpus) {
-  Snapshot other = node();
+  Snapshot other = ras_node();
   other.pci->amd_gpus.clear();
-  EXPECT_EQ(judge(other, Profile{}).front(), skips());
+  EXPECT_EQ(judge_ras(other, Profile{}).front(), skips());
 }
 
 }  // namespace
-}  // namespace muster::gpu_ras_test
+}  // namespace muster::gpu_amd_test

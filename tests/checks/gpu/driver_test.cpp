@@ -6,7 +6,7 @@
 namespace muster::gpu_driver_test {
 namespace {
 
-constexpr AskedCheck judge{checks::gpu_driver::check, gpu_node::profile};
+constexpr AskedCheck judge_driver{checks::gpu_driver::check, gpu_node::profile};
 
 Snapshot with_driver(std::string driver) {
   Snapshot node = gpu_node::node();
@@ -18,28 +18,28 @@ Snapshot with_driver(std::string driver) {
 TEST(GpuDriverTest, AMissingLibraryFailsANodeThatShouldHaveGpus) {
   Snapshot node = gpu_node::node();
   node.nvml = {.status = Status::absent, .reason = "libnvidia-ml.so.1: cannot open"};
-  EXPECT_THAT(judge(node), ElementsAre(fails("node", Remedy::fix_config)));
-  EXPECT_THAT(judge(node, Profile{}), ElementsAre(skips()));
+  EXPECT_THAT(judge_driver(node), ElementsAre(fails("node", Remedy::fix_config)));
+  EXPECT_THAT(judge_driver(node, Profile{}), ElementsAre(skips()));
   node.identity->foreign_root = true;
-  EXPECT_THAT(judge(node), ElementsAre(skips()));
+  EXPECT_THAT(judge_driver(node), ElementsAre(skips()));
   // Named by the user.
   node.nvml = observed(Nvml{.trouble = "x.so: cannot open", .trouble_code = 12});
-  EXPECT_THAT(judge(node), ElementsAre(fails("node", Remedy::fix_config)));
+  EXPECT_THAT(judge_driver(node), ElementsAre(fails("node", Remedy::fix_config)));
 }
 
 TEST(GpuDriverTest, AnyOtherTroubleOfNvmlNeedsAReboot) {
   Snapshot node = gpu_node::node();
   node.nvml = observed(Nvml{.trouble = "nvmlInit_v2: Unknown Error (999)", .trouble_code = 999});
-  EXPECT_THAT(judge(node), ElementsAre(fails("node", Remedy::reboot)));
+  EXPECT_THAT(judge_driver(node), ElementsAre(fails("node", Remedy::reboot)));
   node.nvml = observed(
       Nvml{.trouble = "nvmlDeviceGetCount_v2 returns 65 GPUs, and muster reads at most 64"});
-  EXPECT_THAT(judge(node), ElementsAre(unknown()));
+  EXPECT_THAT(judge_driver(node), ElementsAre(unknown()));
 }
 
 TEST(GpuDriverTest, ADriverThatIsTooOldOrNotAllowedFails) {
   Profile profile = gpu_node::profile();
   profile.gpu->driver = {.minimum = "535.161.08"s, .allowed = {"550.*", "570.*"}};
-  EXPECT_THAT(judge(with_driver("535.54.03"), profile),
+  EXPECT_THAT(judge_driver(with_driver("535.54.03"), profile),
               ElementsAre(fails("node", Remedy::fix_config, {"535.54.03", "535.161.08"}),
                           fails("node", Remedy::fix_config, {"535.54.03", "550.* or 570.*"})));
 }
@@ -49,18 +49,12 @@ TEST(GpuDriverTest, ConfidentialGpusMustBeSetReady) {
   node.nvml->driver = "580.65.06"s;
   node.nvml->confidential = true;
   node.nvml->confidential_ready = false;
-  EXPECT_THAT(judge(node), ElementsAre(fails("node", Remedy::restart_service)));
+  EXPECT_THAT(judge_driver(node), ElementsAre(fails("node", Remedy::restart_service)));
   node.nvml->confidential_ready = true;
-  EXPECT_THAT(judge(node), ElementsAre(passes()));
+  EXPECT_THAT(judge_driver(node), ElementsAre(passes()));
 }
 
-}  // namespace
-}  // namespace muster::gpu_driver_test
-
-namespace muster::gpu_firmware_test {
-namespace {
-
-constexpr AskedCheck judge{checks::gpu_firmware::check, linked_node::profile};
+constexpr AskedCheck judge_firmware{checks::gpu_firmware::check, linked_node::profile};
 
 GpuFirmware& firmware_of(Snapshot& node, std::size_t index) { return gpu_of(node, index).firmware; }
 
@@ -73,24 +67,24 @@ const Expected kCorrupt = fails("gpu0", Remedy::report_to_provider, {false, true
 TEST(GpuFirmwareTest, AnInforomThatWasNotReadPasses) {
   Snapshot node = linked_node::node();
   firmware_of(node, 1).inforom_valid = absent();
-  EXPECT_THAT(judge(node), ElementsAre(passes()));
+  EXPECT_THAT(judge_firmware(node), ElementsAre(passes()));
 }
 
 TEST(GpuFirmwareTest, WithoutAMajorityTheNodeIsNamed) {
   Snapshot node = linked_node::node();
   firmware_of(node, 0).vbios = "96.00.30.00.01"s;
-  EXPECT_THAT(judge(node), ElementsAre(warns("node", Remedy::fix_config)));
+  EXPECT_THAT(judge_firmware(node), ElementsAre(warns("node", Remedy::fix_config)));
 }
 
 TEST(GpuFirmwareTest, AnyCallMayHaveFoundItCorrupt) {
   Snapshot node = linked_node::node();
   gpu_of(node, 0).troubles = {"nvmlDeviceGetInforomImageVersion: corrupted (14)"};
-  EXPECT_EQ(judge(node).front(), kCorrupt);
+  EXPECT_EQ(judge_firmware(node).front(), kCorrupt);
   gpu_of(node, 0).troubles = {"nvmlDeviceGetEccMode: GPU requires reset (16)"};
-  EXPECT_THAT(judge(node), ElementsAre(passes()));
+  EXPECT_THAT(judge_firmware(node), ElementsAre(passes()));
   node.identity->hypervisor = false;
   firmware_of(node, 0).inforom_valid = false;
-  EXPECT_EQ(judge(node).front().remedy, Remedy::reseat_or_replace);
+  EXPECT_EQ(judge_firmware(node).front().remedy, Remedy::reseat_or_replace);
 }
 
 TEST(GpuFirmwareTest, ABoardThatDiffersInSeveralPartsIsOneFinding) {
@@ -98,14 +92,15 @@ TEST(GpuFirmwareTest, ABoardThatDiffersInSeveralPartsIsOneFinding) {
   firmware_of(node, 0).vbios = "96.00.30.00.01"s;
   firmware_of(node, 0).inforom = "G520.0100.00.01"s;
   firmware_of(node, 0).gsp = "535.1"s;
-  EXPECT_THAT(judge(node), ElementsAre(odd("96.00.30.00.01"s, "96.00.61.00.01"s), passes()));
+  EXPECT_THAT(judge_firmware(node),
+              ElementsAre(odd("96.00.30.00.01"s, "96.00.61.00.01"s), passes()));
 }
 
 TEST(GpuFirmwareTest, AnotherModelHasAnotherVersion) {
   Snapshot node = linked_node::node_of(3);
   gpu_of(node, 0).model = "NVIDIA A100 80GB PCIe"s;
   firmware_of(node, 0).vbios = "92.00"s;
-  EXPECT_THAT(judge(node), ElementsAre(passes()));
+  EXPECT_THAT(judge_firmware(node), ElementsAre(passes()));
 }
 
 TEST(GpuFirmwareTest, TheProfilesListGoesBeforeTheNeighbours) {
@@ -113,46 +108,40 @@ TEST(GpuFirmwareTest, TheProfilesListGoesBeforeTheNeighbours) {
   profile.gpu->firmware = {.vbios = {"96.00.30.*", "96.00.61.*"}, .inforom = {"G520.0200.*"}};
   Snapshot node = linked_node::node_of(4);
   firmware_of(node, 0).vbios = "96.00.30.00.01"s;
-  EXPECT_THAT(judge(node, profile), ElementsAre(passes()));
+  EXPECT_THAT(judge_firmware(node, profile), ElementsAre(passes()));
   firmware_of(node, 0).vbios = "95.00"s;
   firmware_of(node, 0).inforom = "G520.0100.00.01"s;
-  EXPECT_THAT(judge(node, profile),
+  EXPECT_THAT(judge_firmware(node, profile),
               ElementsAre(odd("95.00"s, "96.00.30.*, 96.00.61.*"s), passes()));
 }
 
 TEST(GpuFirmwareTest, WarnsOfAGspThatIsOff) {
   Snapshot node = linked_node::node();
   firmware_of(node, 0).gsp_enabled = false;
-  EXPECT_THAT(judge(node), ElementsAre(odd(false, true), passes()));
+  EXPECT_THAT(judge_firmware(node), ElementsAre(odd(false, true), passes()));
   firmware_of(node, 1).gsp_enabled = false;
-  EXPECT_THAT(judge(node), ElementsAre(warns("node", Remedy::fix_config, {false, true})));
+  EXPECT_THAT(judge_firmware(node), ElementsAre(warns("node", Remedy::fix_config, {false, true})));
   for (std::size_t i = 0; i < 2; ++i) firmware_of(node, i).gsp_default = false;
-  EXPECT_THAT(judge(node), ElementsAre(passes()));
+  EXPECT_THAT(judge_firmware(node), ElementsAre(passes()));
 }
 
 TEST(GpuFirmwareTest, IsUnknownForUnknownFacts) {
   Snapshot node = linked_node::node();
   firmware_of(node, 0).gsp_enabled = unreadable();
-  EXPECT_EQ(judge(node).front(), unknown("gpu0"));
+  EXPECT_EQ(judge_firmware(node).front(), unknown("gpu0"));
   firmware_of(node, 0).vbios = unreadable();
-  EXPECT_EQ(judge(node).front(), unknown("gpu0"));
+  EXPECT_EQ(judge_firmware(node).front(), unknown("gpu0"));
   firmware_of(node, 0).inforom_valid = unreadable();
-  EXPECT_EQ(judge(node).front(), unknown("gpu0"));
+  EXPECT_EQ(judge_firmware(node).front(), unknown("gpu0"));
 }
 
 TEST(GpuFirmwareTest, SkipsAGpuWithoutFirmwareFacts) {
   Snapshot node = linked_node::node();
   firmware_of(node, 0) = {};
-  EXPECT_EQ(judge(node).front(), (skips("gpu0")));
+  EXPECT_EQ(judge_firmware(node).front(), (skips("gpu0")));
   firmware_of(node, 0).gsp = "550.54.15"s;
-  EXPECT_THAT(judge(node), ElementsAre(is(Outcome::pass)));
+  EXPECT_THAT(judge_firmware(node), ElementsAre(is(Outcome::pass)));
 }
-
-}  // namespace
-}  // namespace muster::gpu_firmware_test
-
-namespace muster::gpu_recovery_action_test {
-namespace {
 
 TEST(GpuRecoveryActionTest, HasTheCategoryOfTheRequest) {
   Snapshot node = gpu_node::bare_metal();
@@ -171,4 +160,4 @@ TEST(GpuRecoveryActionTest, AnUnknownActionIsNoneOfTheHarmlessOnes) {
 }
 
 }  // namespace
-}  // namespace muster::gpu_recovery_action_test
+}  // namespace muster::gpu_driver_test

@@ -3,10 +3,10 @@
 #include "tests/checks/ask.hpp"
 #include "tests/checks/gpu/linked_node.hpp"
 
-namespace muster::gpu_nvlink_errors_test {
+namespace muster::gpu_link_errors_test {
 namespace {
 
-constexpr AskedCheck judge{checks::gpu_nvlink_errors::check, linked_node::profile};
+constexpr AskedCheck judge_nvlink{checks::gpu_nvlink_errors::check, linked_node::profile};
 
 // Seen an hour ago with all counters at zero.
 Snapshot seen() {
@@ -23,13 +23,13 @@ Expected bad(Outcome outcome, Value observed, Value limit) {
 
 TEST(GpuNvlinkErrorsTest, LeavesAnInactiveLinkToGpuNvlinkState) {
   Snapshot node = seen();
-  EXPECT_THAT(judge(node), ElementsAre(passes()));
+  EXPECT_THAT(judge_nvlink(node), ElementsAre(passes()));
   auto& link = link_of(node, 0, 4);
   link.state = 0U;
   link.recoveries = 20U;
   link.crc = unreadable();
   link.ber = 1e-3;
-  EXPECT_THAT(judge(node), ElementsAre(passes()));
+  EXPECT_THAT(judge_nvlink(node), ElementsAre(passes()));
 }
 
 TEST(GpuNvlinkErrorsTest, CountsLinksThatAppearLater) {
@@ -38,26 +38,26 @@ TEST(GpuNvlinkErrorsTest, CountsLinksThatAppearLater) {
   std::erase_if(node.earlier.counters, [](const auto& entry) {
     return entry.first.starts_with("gpu.0001:00:00.0.nvlink.");
   });
-  EXPECT_THAT(judge(node), ElementsAre(passes()));
+  EXPECT_THAT(judge_nvlink(node), ElementsAre(passes()));
 }
 
 TEST(GpuNvlinkErrorsTest, TheFirstRunJudgesTheBitErrorRateOnly) {
   Snapshot node = linked_node::node();
   link_of(node, 0, 0).replays = 1000U;
-  EXPECT_THAT(judge(node), ElementsAre(passes()));
+  EXPECT_THAT(judge_nvlink(node), ElementsAre(passes()));
   linked_node::each_link(node, [](NvLink& link) { link.ber = absent("Not Supported (3)"); });
-  EXPECT_THAT(judge(node), ElementsAre(skips()));
+  EXPECT_THAT(judge_nvlink(node), ElementsAre(skips()));
 }
 
 TEST(GpuNvlinkErrorsTest, FailsABitErrorRateAboveTheLimitAtOnce) {
   Snapshot node = linked_node::node();
   link_of(node, 0, 4).ber = 2e-11;
-  EXPECT_EQ(judge(node).front(), bad(Outcome::fail, 2e-11, 1e-12));
+  EXPECT_EQ(judge_nvlink(node).front(), bad(Outcome::fail, 2e-11, 1e-12));
   link_of(node, 0, 11).ber = 3e-10;
-  EXPECT_EQ(judge(node).front(), bad(Outcome::fail, 3e-10, 1e-12));
+  EXPECT_EQ(judge_nvlink(node).front(), bad(Outcome::fail, 3e-10, 1e-12));
   link_of(node, 0, 4).ber = 1e-12;
   link_of(node, 0, 11).ber = 0.0;
-  EXPECT_EQ(judge(node).front().outcome, Outcome::pass);
+  EXPECT_EQ(judge_nvlink(node).front().outcome, Outcome::pass);
 }
 
 Expected checksums(double rate) {
@@ -69,30 +69,30 @@ Expected checksums(double rate) {
 TEST(GpuNvlinkErrorsTest, FailsAHundredChecksumErrorsPerSecond) {
   Snapshot node = seen();
   link_of(node, 0, 4).crc = 359999U;
-  EXPECT_THAT(judge(node), ElementsAre(passes()));
+  EXPECT_THAT(judge_nvlink(node), ElementsAre(passes()));
   link_of(node, 0, 4).crc = 360000U;
-  EXPECT_THAT(judge(node), ElementsAre(checksums(100), passes()));
+  EXPECT_THAT(judge_nvlink(node), ElementsAre(checksums(100), passes()));
   link_of(node, 0, 5).crc = 540000U;
-  EXPECT_THAT(judge(node), ElementsAre(checksums(150), passes()));
+  EXPECT_THAT(judge_nvlink(node), ElementsAre(checksums(150), passes()));
 }
 
 TEST(GpuNvlinkErrorsTest, ABurstIsARateOverAnHour) {
   Snapshot node = linked_node::node();
   for (const auto& [key, value] : counters_of(node)) linked_node::seen_before(node, key, value, 10);
   link_of(node, 0, 4).crc = 5000U;
-  EXPECT_EQ(judge(node).front().outcome, Outcome::pass);
+  EXPECT_EQ(judge_nvlink(node).front().outcome, Outcome::pass);
 }
 
 TEST(GpuNvlinkErrorsTest, WarnsOfRecoveriesAndReplays) {
   Snapshot node = seen();
   link_of(node, 0, 4).replays = 12U;
-  EXPECT_THAT(judge(node),
+  EXPECT_THAT(judge_nvlink(node),
               ElementsAre(bad(Outcome::warn, std::int64_t{12}, std::int64_t{0}), passes()));
   link_of(node, 0, 4).recoveries = 1U;
-  EXPECT_THAT(judge(node),
+  EXPECT_THAT(judge_nvlink(node),
               ElementsAre(bad(Outcome::warn, std::int64_t{1}, std::int64_t{0}), passes()));
   link_of(node, 0, 5).recoveries = 3U;
-  EXPECT_EQ(judge(node).front(), warns("gpu0", Remedy::watch, {3, 0}));
+  EXPECT_EQ(judge_nvlink(node).front(), warns("gpu0", Remedy::watch, {3, 0}));
 }
 
 TEST(GpuNvlinkErrorsTest, RemembersARecoveryForItsWindow) {
@@ -102,10 +102,10 @@ TEST(GpuNvlinkErrorsTest, RemembersARecoveryForItsWindow) {
   auto& changes = node.earlier.counters.at(key);
   changes = {{.uptime_s = linked_node::kUptime - 36000, .value = 0},
              {.uptime_s = linked_node::kUptime - 20000, .value = 1}};
-  EXPECT_EQ(judge(node).front().outcome, Outcome::warn);
+  EXPECT_EQ(judge_nvlink(node).front().outcome, Outcome::warn);
   changes = {{.uptime_s = linked_node::kUptime - 200000, .value = 0},
              {.uptime_s = linked_node::kUptime - 100000, .value = 1}};
-  EXPECT_EQ(judge(node).front().outcome, Outcome::pass);
+  EXPECT_EQ(judge_nvlink(node).front().outcome, Outcome::pass);
 }
 
 TEST(GpuNvlinkErrorsTest, ReportsOnlyTheWorstOfOneGpu) {
@@ -114,38 +114,38 @@ TEST(GpuNvlinkErrorsTest, ReportsOnlyTheWorstOfOneGpu) {
   link.replays = 12U;
   link.recoveries = 1U;
   link.crc = 720000U;
-  EXPECT_THAT(judge(node), ElementsAre(checksums(200), passes()));
+  EXPECT_THAT(judge_nvlink(node), ElementsAre(checksums(200), passes()));
   link.ber = 2e-11;
-  EXPECT_THAT(judge(node), ElementsAre(bad(Outcome::fail, 2e-11, 1e-12), passes()));
+  EXPECT_THAT(judge_nvlink(node), ElementsAre(bad(Outcome::fail, 2e-11, 1e-12), passes()));
 }
 
 TEST(GpuNvlinkErrorsTest, StartsAfreshIfCountersWentDown) {
   Snapshot node = linked_node::node();
   for (const auto& [key, value] : counters_of(node)) linked_node::seen_before(node, key, 500);
   for (auto& link : *gpu_of(node, 0).nvlinks) link.recoveries = 3U;
-  EXPECT_EQ(judge(node).front().outcome, Outcome::pass);
+  EXPECT_EQ(judge_nvlink(node).front().outcome, Outcome::pass);
 }
 
 TEST(GpuNvlinkErrorsTest, IsUnknownForUnreadableFacts) {
   Snapshot node = seen();
   link_of(node, 0, 4).crc = unreadable();
   link_of(node, 0, 4).replays = unreadable();
-  EXPECT_THAT(judge(node), ElementsAre(unknown("gpu0"), passes()));
+  EXPECT_THAT(judge_nvlink(node), ElementsAre(unknown("gpu0"), passes()));
   link_of(node, 0, 11).ber = unreadable();
-  EXPECT_EQ(judge(node).front(), unknown("gpu0"));
+  EXPECT_EQ(judge_nvlink(node).front(), unknown("gpu0"));
   gpu_of(node, 0).nvlinks = unreadable();
-  EXPECT_THAT(judge(node), ElementsAre(unknown("gpu0"), passes()));
+  EXPECT_THAT(judge_nvlink(node), ElementsAre(unknown("gpu0"), passes()));
   node.identity->uptime_s = unreadable();
-  EXPECT_THAT(judge(node), ElementsAre(unknown()));
+  EXPECT_THAT(judge_nvlink(node), ElementsAre(unknown()));
 }
 
 TEST(GpuNvlinkErrorsTest, ASaturatedCounterWarnsAndHidesNoFailure) {
   for (const std::uint64_t end : {0xffffffffUL, 0xffffffffffffffffUL}) {
     for (Snapshot node : {seen(), linked_node::node()}) {
       link_of(node, 0, 4).crc = end;
-      EXPECT_THAT(judge(node), ElementsAre(warns("gpu0", Remedy::watch), passes()));
+      EXPECT_THAT(judge_nvlink(node), ElementsAre(warns("gpu0", Remedy::watch), passes()));
       link_of(node, 0, 5).ber = 2e-11;
-      EXPECT_EQ(judge(node).front().outcome, Outcome::fail);
+      EXPECT_EQ(judge_nvlink(node).front().outcome, Outcome::fail);
     }
   }
 }
@@ -154,13 +154,13 @@ TEST(GpuNvlinkErrorsTest, SkipsWithoutErrorCounters) {
   Snapshot node = seen();
   gpu_of(node, 0).nvlinks = absent("Not Supported (3)");
   gpu_of(node, 1).nvlinks = std::vector<NvLink>();
-  EXPECT_THAT(judge(node), ElementsAre(skips()));
+  EXPECT_THAT(judge_nvlink(node), ElementsAre(skips()));
   gpu_of(node, 1).nvlinks = std::vector<NvLink>{{.link = 0, .state = 1U}};
-  EXPECT_THAT(judge(node), ElementsAre(skips()));
+  EXPECT_THAT(judge_nvlink(node), ElementsAre(skips()));
 }
 
 TEST(GpuNvlinkErrorsTest, SkipsWithoutLimits) {
-  EXPECT_THAT(judge(seen(), Profile{}), ElementsAre(skips()));
+  EXPECT_THAT(judge_nvlink(seen(), Profile{}), ElementsAre(skips()));
   Profile one = linked_node::profile();
   one.gpu->nvlink_errors = {.replays_warn_above = 10, .window = Seconds{3600}};
   Snapshot node = seen();
@@ -169,9 +169,9 @@ TEST(GpuNvlinkErrorsTest, SkipsWithoutLimits) {
   link.recoveries = 10U;
   link.crc = 999999U;
   link.ber = 1.0;
-  EXPECT_THAT(judge(node, one), ElementsAre(is(Outcome::pass)));
+  EXPECT_THAT(judge_nvlink(node, one), ElementsAre(is(Outcome::pass)));
   link.replays = 11U;
-  EXPECT_EQ(judge(node, one).front(), warns("gpu0", Remedy::watch, {11, 10}));
+  EXPECT_EQ(judge_nvlink(node, one).front(), warns("gpu0", Remedy::watch, {11, 10}));
 }
 
 // Like Blackwell: no replays, no CRC.
@@ -194,7 +194,7 @@ TEST(GpuNvlinkErrorsTest, BlackwellsCountersAreJudged) {
   limits.recoveries_warn_above = 3;
   limits.failed_recoveries_fail_above = 0;
   limits.damaged_warn_above = 100;
-  const auto worst = [&](const Snapshot& node) { return judge(node, profile).front(); };
+  const auto worst = [&](const Snapshot& node) { return judge_nvlink(node, profile).front(); };
   EXPECT_EQ(worst(blackwell()).outcome, Outcome::pass);
   Snapshot busy = blackwell();
   link_of(busy, 0, 2).recoveries = 3U;
@@ -209,19 +209,7 @@ TEST(GpuNvlinkErrorsTest, BlackwellsCountersAreJudged) {
   EXPECT_EQ(worst(busy), fails("gpu0", Remedy::report_to_provider, {1, 0}));
 }
 
-}  // namespace
-}  // namespace muster::gpu_nvlink_errors_test
-
-namespace muster::gpu_pcie_replay_test {
-namespace {
-
-constexpr AskedCheck judge{checks::gpu_pcie_replay::check, linked_node::profile};
-
-Snapshot seen() {
-  Snapshot node = linked_node::node();
-  linked_node::all_seen_before(node);
-  return node;
-}
+constexpr AskedCheck judge_pcie{checks::gpu_pcie_replay::check, linked_node::profile};
 
 Expected too_many(double per_minute, double limit) {
   return {.device = "gpu0",
@@ -237,10 +225,10 @@ TEST(GpuPcieReplayTest, WarnsOfMoreThanTheLinksBitRateAllows) {
   Snapshot node = seen();
   auto& link = gpu_of(node, 0).link;
   link.replays = 1800U;  // 30 a minute; x16 of the fifth generation may have 30.72
-  EXPECT_THAT(judge(node), ElementsAre(passes()));
+  EXPECT_THAT(judge_pcie(node), ElementsAre(passes()));
   link.replays = 2400U;
   const double limit = 1e-12 * 32e9 * 60 * 16;
-  EXPECT_THAT(judge(node), ElementsAre(too_many(40, limit), passes()));
+  EXPECT_THAT(judge_pcie(node), ElementsAre(too_many(40, limit), passes()));
 }
 
 TEST(GpuPcieReplayTest, TheLimitGoesByGenerationAndLanes) {
@@ -262,7 +250,7 @@ TEST(GpuPcieReplayTest, TheLimitGoesByGenerationAndLanes) {
                             .width = width,
                             .width_max = 16U,
                             .replays = 6000U};
-    const auto found = judge(node).front();
+    const auto found = judge_pcie(node).front();
     EXPECT_EQ(found.outcome, Outcome::warn);
     EXPECT_DOUBLE_EQ(std::get<double>(found.limit), limit);
   }
@@ -273,24 +261,24 @@ TEST(GpuPcieReplayTest, TheProfilesLimitGoesFirst) {
   profile.gpu->pcie_replay.warn_above_per_minute = 4;
   Snapshot node = seen();
   gpu_of(node, 0).link = {.replays = 300U};
-  EXPECT_THAT(judge(node, profile), ElementsAre(too_many(5, 4), passes()));
+  EXPECT_THAT(judge_pcie(node, profile), ElementsAre(too_many(5, 4), passes()));
   gpu_of(node, 0).link.replays = 240U;
-  EXPECT_THAT(judge(node, profile), ElementsAre(passes()));
+  EXPECT_THAT(judge_pcie(node, profile), ElementsAre(passes()));
 }
 
 TEST(GpuPcieReplayTest, AFewReplaysSecondsAfterARunAreNoRateOfAnHour) {
   Snapshot node = linked_node::node();
   for (const auto& [key, value] : counters_of(node)) linked_node::seen_before(node, key, value, 10);
   gpu_of(node, 0).link.replays = 50U;
-  EXPECT_THAT(judge(node), ElementsAre(passes()));
+  EXPECT_THAT(judge_pcie(node), ElementsAre(passes()));
 }
 
 TEST(GpuPcieReplayTest, SkipsTheFirstObservationAndAClearedCounter) {
   Snapshot node = linked_node::node();
   gpu_of(node, 0).link.replays = 70000U;
-  EXPECT_THAT(judge(node), ElementsAre(skips()));
+  EXPECT_THAT(judge_pcie(node), ElementsAre(skips()));
   for (const auto& [key, value] : counters_of(node)) linked_node::seen_before(node, key, 90000);
-  EXPECT_THAT(judge(node), ElementsAre(skips()));
+  EXPECT_THAT(judge_pcie(node), ElementsAre(skips()));
 }
 
 TEST(GpuPcieReplayTest, IsUnknownForMissingPairs) {
@@ -299,28 +287,28 @@ TEST(GpuPcieReplayTest, IsUnknownForMissingPairs) {
   Snapshot node = seen();
   auto& link = gpu_of(node, 0).link;
   link.replays = gone;
-  EXPECT_EQ(judge(node).front(), skips("gpu0"));
+  EXPECT_EQ(judge_pcie(node).front(), skips("gpu0"));
   link.replays = unreadable();
-  EXPECT_EQ(judge(node).front(), unknown("gpu0"));
+  EXPECT_EQ(judge_pcie(node).front(), unknown("gpu0"));
   link.replays = 5U;
   link.width = broken;
   link.width_max = broken;
-  EXPECT_EQ(judge(node).front(), unknown("gpu0"));
+  EXPECT_EQ(judge_pcie(node).front(), unknown("gpu0"));
   link.generation = broken;
   link.generation_max = broken;
-  EXPECT_EQ(judge(node).front(), unknown("gpu0"));
+  EXPECT_EQ(judge_pcie(node).front(), unknown("gpu0"));
   link = {.generation = 9U, .generation_max = 9U, .width = 16U, .width_max = 16U, .replays = 5U};
-  EXPECT_EQ(judge(node).front(), unknown("gpu0"));
+  EXPECT_EQ(judge_pcie(node).front(), unknown("gpu0"));
   node.identity->uptime_s = unreadable();
-  EXPECT_THAT(judge(node), ElementsAre(unknown()));
+  EXPECT_THAT(judge_pcie(node), ElementsAre(unknown()));
 }
 
 TEST(GpuPcieReplayTest, ASaturatedCounterWarns) {
   for (Snapshot node : {seen(), linked_node::node()}) {
     gpu_of(node, 0).link.replays = 0xffffffffU;
-    EXPECT_EQ(judge(node).front(), warns("gpu0", Remedy::watch, {4294967295}));
+    EXPECT_EQ(judge_pcie(node).front(), warns("gpu0", Remedy::watch, {4294967295}));
   }
 }
 
 }  // namespace
-}  // namespace muster::gpu_pcie_replay_test
+}  // namespace muster::gpu_link_errors_test

@@ -3,54 +3,50 @@
 #include "tests/checks/ask.hpp"
 #include "tests/checks/gpu/gpu_node.hpp"
 
-namespace muster::gpu_ecc_corrected_test {
+namespace muster::gpu_memory_errors_test {
 namespace {
 
-constexpr AskedCheck judge{checks::gpu_ecc_corrected::check, gpu_node::profile};
+constexpr AskedCheck judge_corrected{checks::gpu_ecc_corrected::check, gpu_node::profile};
 
 TEST(GpuEccCorrectedTest, WarnsAboveTheLimits) {
   Snapshot node = gpu_node::node();
   gpu_of(node, 0).ecc_aggregate.dram_corrected = 1000U;
   gpu_of(node, 1).ecc_aggregate.sram_corrected = 11U;
-  EXPECT_THAT(judge(node), ElementsAre(warns("gpu1", Remedy::watch, {11, 10, "errors"}), passes()));
-  EXPECT_THAT(judge(node, Profile{}), ElementsAre(skips()));
+  EXPECT_THAT(judge_corrected(node),
+              ElementsAre(warns("gpu1", Remedy::watch, {11, 10, "errors"}), passes()));
+  EXPECT_THAT(judge_corrected(node, Profile{}), ElementsAre(skips()));
 }
 
 TEST(GpuEccCorrectedTest, AGpuThatCountsNothingIsSkippedUnlessOthersOfItsModelCount) {
   Snapshot node = gpu_node::node();
   gpu_of(node, 1).ecc_aggregate = {};
-  EXPECT_EQ(judge(node).front(), (unknown("gpu1")));
+  EXPECT_EQ(judge_corrected(node).front(), (unknown("gpu1")));
   gpu_of(node, 0).ecc_aggregate = {};
-  EXPECT_EQ(judge(node).front().outcome, Outcome::skip);
+  EXPECT_EQ(judge_corrected(node).front().outcome, Outcome::skip);
 }
 
-}  // namespace
-}  // namespace muster::gpu_ecc_corrected_test
-
-namespace muster::gpu_ecc_remapped_rows_test {
-namespace {
-
-constexpr AskedCheck judge{checks::gpu_ecc_remapped_rows::check, gpu_node::profile};
+constexpr AskedCheck judge_rows{checks::gpu_ecc_remapped_rows::check, gpu_node::profile};
 
 TEST(GpuEccRemappedRowsTest, AFactMissingUnlikePeersIsUnknown) {
   Snapshot node = gpu_node::node();
   gpu_of(node, 1).remapped_rows = absent();
-  EXPECT_THAT(judge(node), ElementsAre(unknown("gpu1"), passes()));
+  EXPECT_THAT(judge_rows(node), ElementsAre(unknown("gpu1"), passes()));
 }
 
 TEST(GpuEccRemappedRowsTest, AFailureIsWorseThanAPendingRow) {
   Snapshot node = gpu_node::bare_metal();
   gpu_of(node, 0).remapped_rows->pending = true;
   *gpu_of(node, 1).remapped_rows = {.pending = true, .failed = true};
-  EXPECT_THAT(judge(node), ElementsAre(fails("gpu0", Remedy::reset_gpu, {true, false}),
-                                       fails("gpu1", Remedy::reseat_or_replace, {true, false})));
+  EXPECT_THAT(judge_rows(node),
+              ElementsAre(fails("gpu0", Remedy::reset_gpu, {true, false}),
+                          fails("gpu1", Remedy::reseat_or_replace, {true, false})));
 }
 
 TEST(GpuEccRemappedRowsTest, WithUnexpectedMigRowsAreUnknown) {
   Snapshot node = gpu_node::node();
   gpu_of(node, 0).remapped_rows = absent();
   gpu_of(node, 0).modes.mig = true;
-  EXPECT_EQ(judge(node).front().outcome, Outcome::unknown);
+  EXPECT_EQ(judge_rows(node).front().outcome, Outcome::unknown);
 }
 
 TEST(GpuEccRemappedRowsTest, IfMigIsExpectedTheyAreSkippedOnceUnlessUnreadable) {
@@ -61,11 +57,11 @@ TEST(GpuEccRemappedRowsTest, IfMigIsExpectedTheyAreSkippedOnceUnlessUnreadable) 
     gpu.modes.mig = true;
     gpu.remapped_rows = absent();
   }
-  EXPECT_THAT(judge(node, profile), ElementsAre(skips()));
+  EXPECT_THAT(judge_rows(node, profile), ElementsAre(skips()));
   gpu_of(node, 1).remapped_rows = unreadable();
-  EXPECT_THAT(judge(node, profile), ElementsAre(unknown("gpu1"), skips()));
+  EXPECT_THAT(judge_rows(node, profile), ElementsAre(unknown("gpu1"), skips()));
   gpu_of(node, 1).remapped_rows = GpuRemappedRows{.failed = true};
-  EXPECT_EQ(judge(node, profile).front().outcome, Outcome::fail);
+  EXPECT_EQ(judge_rows(node, profile).front().outcome, Outcome::fail);
 }
 
 TEST(GpuEccRemappedRowsTest, AFactMissingWithoutPeersIsSkipped) {
@@ -86,17 +82,11 @@ TEST(GpuEccRemappedRowsTest, AFactMissingWithoutPeersIsSkipped) {
     Snapshot node = gpu_node::node();
     gpu_of(node, 1).remapped_rows = absent();
     each.change(node);
-    EXPECT_THAT(judge(node), Contains(skips("gpu1"))) << each.what;
+    EXPECT_THAT(judge_rows(node), Contains(skips("gpu1"))) << each.what;
   }
 }
 
-}  // namespace
-}  // namespace muster::gpu_ecc_remapped_rows_test
-
-namespace muster::gpu_ecc_retired_pages_test {
-namespace {
-
-constexpr AskedCheck judge{checks::gpu_ecc_retired_pages::check, gpu_node::profile};
+constexpr AskedCheck judge_pages{checks::gpu_ecc_retired_pages::check, gpu_node::profile};
 
 GpuRetiredPages pages(std::uint64_t single_bit, std::uint64_t double_bit, bool pending) {
   return {.single_bit = single_bit, .double_bit = double_bit, .pending = pending};
@@ -105,69 +95,59 @@ GpuRetiredPages pages(std::uint64_t single_bit, std::uint64_t double_bit, bool p
 TEST(GpuEccRetiredPagesTest, FailsWithTooManyOrAPendingOne) {
   Snapshot node = gpu_node::bare_metal();
   for (auto& gpu : node.nvml->gpus) gpu.retired_pages = pages(30, 30, false);
-  EXPECT_THAT(judge(node), ElementsAre(passes()));
+  EXPECT_THAT(judge_pages(node), ElementsAre(passes()));
   gpu_of(node, 0).retired_pages = pages(59, 2, true);
   gpu_of(node, 1).retired_pages = pages(0, 1, true);
-  EXPECT_THAT(judge(node), ElementsAre(fails("gpu0", Remedy::reseat_or_replace, {61, 60, "pages"}),
-                                       fails("gpu1", Remedy::reset_gpu, {1, 60, "pages"})));
+  EXPECT_THAT(judge_pages(node),
+              ElementsAre(fails("gpu0", Remedy::reseat_or_replace, {61, 60, "pages"}),
+                          fails("gpu1", Remedy::reset_gpu, {1, 60, "pages"})));
 }
 
 TEST(GpuEccRetiredPagesTest, AFactMissingUnlikePeersIsUnknown) {
   Snapshot node = gpu_node::node();
   gpu_of(node, 0).retired_pages = pages(0, 0, false);
-  EXPECT_EQ(judge(node).front(), (unknown("gpu1")));
+  EXPECT_EQ(judge_pages(node).front(), (unknown("gpu1")));
   gpu_of(node, 1).retired_pages.single_bit = 0U;
   gpu_of(node, 1).retired_pages.double_bit = 0U;
-  EXPECT_EQ(judge(node).front(), (unknown("gpu1")));
+  EXPECT_EQ(judge_pages(node).front(), (unknown("gpu1")));
 }
 
-}  // namespace
-}  // namespace muster::gpu_ecc_retired_pages_test
-
-namespace muster::gpu_ecc_sram_test {
-namespace {
-
-constexpr AskedCheck judge{checks::gpu_ecc_sram::check, gpu_node::profile};
+constexpr AskedCheck judge_sram{checks::gpu_ecc_sram::check, gpu_node::profile};
 
 TEST(GpuEccSramTest, AnOlderDriversAggregateCounterServesToo) {
   Snapshot node = gpu_node::node();
   gpu_of(node, 0).sram = absent();
   auto& counter = gpu_of(node, 0).ecc_aggregate.sram_uncorrected;
   counter = 1U;
-  EXPECT_EQ(judge(node).front().outcome, Outcome::warn);
+  EXPECT_EQ(judge_sram(node).front().outcome, Outcome::warn);
   counter = unreadable();
-  EXPECT_THAT(judge(node), ElementsAre(unknown("gpu0"), passes()));
+  EXPECT_THAT(judge_sram(node), ElementsAre(unknown("gpu0"), passes()));
 }
 
 TEST(GpuEccSramTest, TheDriversFlagCallsForReplacementAndNoNumberDoes) {
   Snapshot node = gpu_node::bare_metal();
   gpu_of(node, 0).sram->unique_uncorrected = 40;
   gpu_of(node, 1).sram->threshold_exceeded = true;
-  EXPECT_THAT(judge(node), ElementsAre(warns("gpu0", Remedy::watch, {40, 0, "errors"}),
-                                       fails("gpu1", Remedy::reseat_or_replace, {0, 0, "errors"})));
+  EXPECT_THAT(judge_sram(node),
+              ElementsAre(warns("gpu0", Remedy::watch, {40, 0, "errors"}),
+                          fails("gpu1", Remedy::reseat_or_replace, {0, 0, "errors"})));
 }
 
 TEST(GpuEccSramTest, AMissingFactIsSkippedOnlyIfNoPeerReportsIt) {
   Snapshot node = gpu_node::node();
   gpu_of(node, 1).sram = absent();
   gpu_of(node, 1).ecc_aggregate.sram_uncorrected = absent();
-  EXPECT_EQ(judge(node).front(), (unknown("gpu1")));
+  EXPECT_EQ(judge_sram(node).front(), (unknown("gpu1")));
   gpu_of(node, 0).sram = gpu_of(node, 1).sram;
-  EXPECT_EQ(judge(node).front().outcome, Outcome::unknown) << "the other has the counter";
+  EXPECT_EQ(judge_sram(node).front().outcome, Outcome::unknown) << "the other has the counter";
   gpu_of(node, 1).modes.mig = true;
-  EXPECT_EQ(judge(node).front().outcome, Outcome::skip) << "MIG hides it";
+  EXPECT_EQ(judge_sram(node).front().outcome, Outcome::skip) << "MIG hides it";
   gpu_of(node, 1).modes.mig = false;
   gpu_of(node, 0).ecc_aggregate = gpu_of(node, 1).ecc_aggregate;
-  EXPECT_EQ(judge(node).front().outcome, Outcome::skip);
+  EXPECT_EQ(judge_sram(node).front().outcome, Outcome::skip);
 }
 
-}  // namespace
-}  // namespace muster::gpu_ecc_sram_test
-
-namespace muster::gpu_ecc_uncorrectable_test {
-namespace {
-
-constexpr AskedCheck judge{checks::gpu_ecc_uncorrectable::check, gpu_node::profile};
+constexpr AskedCheck judge_uncorrectable{checks::gpu_ecc_uncorrectable::check, gpu_node::profile};
 
 TEST(GpuEccUncorrectableTest, RefersToRepairsOfTheSameMemory) {
   struct Case {
@@ -187,14 +167,15 @@ TEST(GpuEccUncorrectableTest, RefersToRepairsOfTheSameMemory) {
     gpu_of(node, 0).ecc_volatile.dram_uncorrected = each.dram;
     gpu_of(node, 0).ecc_volatile.sram_uncorrected = each.sram;
     gpu_of(node, 0).repairs->tpc_pending = each.tpc_pending;
-    EXPECT_EQ(judge(node).front().seen_by, each.seen_by) << each.dram << " and " << each.sram;
+    EXPECT_EQ(judge_uncorrectable(node).front().seen_by, each.seen_by)
+        << each.dram << " and " << each.sram;
   }
 }
 
 TEST(GpuEccUncorrectableTest, ACounterThatCannotBeReadIsUnknown) {
   Snapshot node = gpu_node::node();
   gpu_of(node, 0).ecc_volatile.sram_uncorrected = unreadable();
-  EXPECT_EQ(judge(node).front().outcome, Outcome::unknown);
+  EXPECT_EQ(judge_uncorrectable(node).front().outcome, Outcome::unknown);
 }
 
 TEST(GpuEccUncorrectableTest, AKnownErrorFailsEvenIfTheOtherCounterIsUnknown) {
@@ -205,7 +186,7 @@ TEST(GpuEccUncorrectableTest, AKnownErrorFailsEvenIfTheOtherCounterIsUnknown) {
     gpu_of(node, 0).ecc_volatile.sram_uncorrected = other;
     gpu_of(node, 1).ecc_volatile.dram_uncorrected = other;
     gpu_of(node, 1).ecc_volatile.sram_uncorrected = 1U;
-    Findings findings = judge(node);
+    Findings findings = judge_uncorrectable(node);
     for (auto& finding : findings) finding.seen_by.clear();
     EXPECT_THAT(findings, ElementsAre(fails("gpu0", Remedy::reboot, {3, 0, "errors"}),
                                       fails("gpu1", Remedy::reboot, {1, 0, "errors"})));
@@ -216,22 +197,23 @@ TEST(GpuEccUncorrectableTest, CountsWhoseSumWrapsFail) {
   Snapshot node = gpu_node::node();
   gpu_of(node, 0).ecc_volatile.dram_uncorrected = std::uint64_t{1} << 63U;
   gpu_of(node, 0).ecc_volatile.sram_uncorrected = std::uint64_t{1} << 63U;
-  EXPECT_EQ(judge(node).front().observed, Value(std::numeric_limits<std::int64_t>::max()));
+  EXPECT_EQ(judge_uncorrectable(node).front().observed,
+            Value(std::numeric_limits<std::int64_t>::max()));
 }
 
 TEST(GpuEccUncorrectableTest, AGpuThatCountsOneKindOnlyIsJudgedByIt) {
   Snapshot node = gpu_node::node();
   gpu_of(node, 0).ecc_volatile.sram_uncorrected = absent();
-  EXPECT_THAT(judge(node), ElementsAre(passes()));
+  EXPECT_THAT(judge_uncorrectable(node), ElementsAre(passes()));
 }
 
 TEST(GpuEccUncorrectableTest, AGpuThatCountsNothingIsSkippedUnlessOthersOfItsModelCount) {
   Snapshot node = gpu_node::node();
   gpu_of(node, 0).ecc_volatile = {};
-  EXPECT_EQ(judge(node).front(), (unknown("gpu0")));
+  EXPECT_EQ(judge_uncorrectable(node).front(), (unknown("gpu0")));
   gpu_of(node, 1).ecc_volatile = {};
-  EXPECT_EQ(judge(node).front().outcome, Outcome::skip);
+  EXPECT_EQ(judge_uncorrectable(node).front().outcome, Outcome::skip);
 }
 
 }  // namespace
-}  // namespace muster::gpu_ecc_uncorrectable_test
+}  // namespace muster::gpu_memory_errors_test

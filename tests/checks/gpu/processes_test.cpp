@@ -30,7 +30,7 @@ Snapshot epilog(GpuProcess one, std::string gpus = "1") {
   return with(std::move(one), {{"SLURM_JOB_ID", "4242"}, {"SLURM_JOB_GPUS", std::move(gpus)}});
 }
 
-Findings judge(const Snapshot& snapshot, const Context& context) {
+Findings judge_processes(const Snapshot& snapshot, const Context& context) {
   Profile profile = gpu_node::profile();
   profile.gpu->processes.allowed = {"nvidia-persistenced", "dcgm*", "Xorg"};
   return ask(checks::gpu_processes::check, snapshot, profile, context);
@@ -45,39 +45,41 @@ Expected fails() { return about(Outcome::fail, Remedy::restart_app); }
 Expected warns() { return about(Outcome::warn, Remedy::watch); }
 
 TEST(GpuProcessesTest, FailsProcessesOfTheEndedJob) {
-  EXPECT_THAT(judge(epilog(process("4242")), kIdle), ElementsAre(fails()));
-  EXPECT_THAT(judge(epilog(process("4242"), "0"), kIdle), ElementsAre(fails())) << "another GPU";
-  EXPECT_THAT(judge(epilog(process()), kIdle), ElementsAre(fails()));
-  EXPECT_THAT(judge(with(process()), kIdle), ElementsAre(fails())) << "before any job";
+  EXPECT_THAT(judge_processes(epilog(process("4242")), kIdle), ElementsAre(fails()));
+  EXPECT_THAT(judge_processes(epilog(process("4242"), "0"), kIdle), ElementsAre(fails()))
+      << "another GPU";
+  EXPECT_THAT(judge_processes(epilog(process()), kIdle), ElementsAre(fails()));
+  EXPECT_THAT(judge_processes(with(process()), kIdle), ElementsAre(fails())) << "before any job";
 }
 
 TEST(GpuProcessesTest, AProcessOfAnotherJobWarns) {
-  EXPECT_THAT(judge(epilog(process("4000")), kIdle), ElementsAre(warns()));
-  EXPECT_THAT(judge(with(process("4000")), kIdle), ElementsAre(warns()));
-  EXPECT_THAT(judge(with(process("4000")), kBusy), ElementsAre(passes()));
+  EXPECT_THAT(judge_processes(epilog(process("4000")), kIdle), ElementsAre(warns()));
+  EXPECT_THAT(judge_processes(with(process("4000")), kIdle), ElementsAre(warns()));
+  EXPECT_THAT(judge_processes(with(process("4000")), kBusy), ElementsAre(passes()));
 }
 
 TEST(GpuProcessesTest, TheGpusOfOtherJobsAreNotJudged) {
-  EXPECT_THAT(judge(epilog(process("4000"), "0"), kIdle), ElementsAre(passes()));
-  EXPECT_THAT(judge(epilog(process(), "0"), kIdle), ElementsAre(passes()));
-  EXPECT_THAT(judge(epilog(process(), ""), kIdle), ElementsAre(skips())) << "it has none";
+  EXPECT_THAT(judge_processes(epilog(process("4000"), "0"), kIdle), ElementsAre(passes()));
+  EXPECT_THAT(judge_processes(epilog(process(), "0"), kIdle), ElementsAre(passes()));
+  EXPECT_THAT(judge_processes(epilog(process(), ""), kIdle), ElementsAre(skips())) << "it has none";
 }
 
 TEST(GpuProcessesTest, WarnsIfSlurmDoesNotNameTheJobOfTheGpu) {
-  EXPECT_THAT(judge(with(process(), {{"SLURM_JOB_ID", "4242"}}), kIdle), ElementsAre(warns()));
+  EXPECT_THAT(judge_processes(with(process(), {{"SLURM_JOB_ID", "4242"}}), kIdle),
+              ElementsAre(warns()));
   Snapshot node = with(process());
   node.environment = {.status = Status::timeout, .reason = "no answer within 2 s"};
-  EXPECT_THAT(judge(node, kIdle), ElementsAre(warns()));
-  EXPECT_THAT(judge(with(process("4242"), {{"SLURM_JOB_ID", "4242"}}), kIdle),
+  EXPECT_THAT(judge_processes(node, kIdle), ElementsAre(warns()));
+  EXPECT_THAT(judge_processes(with(process("4242"), {{"SLURM_JOB_ID", "4242"}}), kIdle),
               ElementsAre(fails()));
-  EXPECT_THAT(judge(with(process("4000"), {{"SLURM_JOB_ID", "4242"}}), kIdle),
+  EXPECT_THAT(judge_processes(with(process("4000"), {{"SLURM_JOB_ID", "4242"}}), kIdle),
               ElementsAre(passes()));
 }
 
 TEST(GpuProcessesTest, NamesAProcessOnceForAllItsGpus) {
   Snapshot node = with(process());
   gpu_of(node, 0).processes->push_back(process());
-  EXPECT_THAT(judge(node, kIdle),
+  EXPECT_THAT(judge_processes(node, kIdle),
               ElementsAre(fails("gpu0", Remedy::restart_app, {85899345920, 0, "B"})));
 }
 
@@ -86,15 +88,15 @@ TEST(GpuProcessesTest, JudgesAProcessWithUnknownFacts) {
   one.name = "";
   one.user = absent();
   one.memory_bytes = absent();
-  EXPECT_THAT(judge(epilog(one), kIdle), ElementsAre(fails("gpu1", Remedy::restart_app)));
+  EXPECT_THAT(judge_processes(epilog(one), kIdle), ElementsAre(fails("gpu1", Remedy::restart_app)));
 }
 
 TEST(GpuProcessesTest, AnInvisibleProcessWarns) {
   GpuProcess one = process();
   one.name = "";
   one.user = absent();
-  EXPECT_THAT(judge(with(one), kIdle), ElementsAre(warns()));
-  EXPECT_THAT(judge(with(one), kBusy), ElementsAre(passes()));
+  EXPECT_THAT(judge_processes(with(one), kIdle), ElementsAre(warns()));
+  EXPECT_THAT(judge_processes(with(one), kBusy), ElementsAre(passes()));
 }
 
 TEST(GpuProcessesTest, TheSystemsOwnProcessesAreAllowed) {
@@ -102,30 +104,30 @@ TEST(GpuProcessesTest, TheSystemsOwnProcessesAreAllowed) {
     GpuProcess one = process();
     one.name = name;
     one.user = 0U;
-    EXPECT_THAT(judge(with(one), kIdle), ElementsAre(passes())) << name;
+    EXPECT_THAT(judge_processes(with(one), kIdle), ElementsAre(passes())) << name;
     // Anybody may give his process that name.
     one.user = 1001U;
-    EXPECT_EQ(judge(with(one), kIdle).front().outcome, Outcome::fail) << name;
+    EXPECT_EQ(judge_processes(with(one), kIdle).front().outcome, Outcome::fail) << name;
   }
   GpuProcess other = process();
   other.name = "nvidia-persist";
-  EXPECT_EQ(judge(with(other), kIdle).front().outcome, Outcome::fail);
+  EXPECT_EQ(judge_processes(with(other), kIdle).front().outcome, Outcome::fail);
 }
 
 TEST(GpuProcessesTest, WhileJobsRunAProcessWithoutAJobWarns) {
   Snapshot beside_a_job = with(process());
   gpu_of(beside_a_job, 0).processes->push_back(process("4000", 99));
-  EXPECT_THAT(judge(beside_a_job, kBusy), ElementsAre(warns()));
+  EXPECT_THAT(judge_processes(beside_a_job, kBusy), ElementsAre(warns()));
   Snapshot with_slurm = with(process());
   with_slurm.services = observed(Services{.active = std::vector<std::string>{"slurmd.service"}});
-  EXPECT_THAT(judge(with_slurm, kBusy), ElementsAre(warns()));
+  EXPECT_THAT(judge_processes(with_slurm, kBusy), ElementsAre(warns()));
 }
 
 TEST(GpuProcessesTest, WithoutSlurmProcessesAreSkipped) {
   Snapshot node = with(process());
-  EXPECT_THAT(judge(node, kBusy), ElementsAre(skips()));
+  EXPECT_THAT(judge_processes(node, kBusy), ElementsAre(skips()));
   gpu_of(node, 1).processes->push_back(process("", 12));
-  EXPECT_THAT(judge(node, kBusy), ElementsAre(skips()));
+  EXPECT_THAT(judge_processes(node, kBusy), ElementsAre(skips()));
 }
 
 TEST(GpuProcessesTest, AListThatCannotBeReadIsUnknownAndOneThatIsNotOfferedSkips) {
@@ -134,14 +136,14 @@ TEST(GpuProcessesTest, AListThatCannotBeReadIsUnknownAndOneThatIsNotOfferedSkips
     Snapshot node = gpu_node::node();
     gpu_of(node, 0).processes = List::unreadable("Unknown Error (999)");
     gpu_of(node, 1).processes = List::absent("Not Supported (3)");
-    EXPECT_THAT(judge(node, context), ElementsAre(unknown("gpu0"), skips("gpu1")));
+    EXPECT_THAT(judge_processes(node, context), ElementsAre(unknown("gpu0"), skips("gpu1")));
   }
 }
 
 TEST(GpuProcessesTest, ALostGpuIsLeftToGpuPresent) {
   Snapshot node = with(process());
   gpu_of(node, 1).lost = "nvmlDeviceGetName: GPU is lost (15)";
-  EXPECT_THAT(judge(node, kIdle), ElementsAre(passes()));
+  EXPECT_THAT(judge_processes(node, kIdle), ElementsAre(passes()));
 }
 
 TEST(GpuProcessesTest, TheServerOfMpsMayRunAsAUserInTheSystemsUnit) {
@@ -159,14 +161,7 @@ TEST(GpuProcessesTest, TheServerOfMpsMayRunAsAUserInTheSystemsUnit) {
   EXPECT_EQ(outcome("slurmstepd.scope"), Outcome::fail);
 }
 
-}  // namespace
-}  // namespace muster::gpu_processes_test
-
-namespace muster::gpu_memory_used_test {
-namespace {
-
 constexpr std::uint64_t kMib = 1ULL << 20U;
-const Context kIdle{.gpus_idle = true};
 
 Profile profile() {
   Profile profile = gpu_node::profile();
@@ -176,7 +171,7 @@ Profile profile() {
   return profile;
 }
 
-Findings judge(const Snapshot& snapshot, const Context& context = kIdle) {
+Findings judge_memory(const Snapshot& snapshot, const Context& context = kIdle) {
   return ask(checks::gpu_memory_used::check, snapshot, profile(), context);
 }
 
@@ -192,22 +187,22 @@ Expected leak(Outcome outcome, unsigned mib, unsigned limit) {
 }
 
 TEST(GpuMemoryUsedTest, MoreThanAContextOfTheDriverNeedsIsALeak) {
-  EXPECT_THAT(judge(in_use(16)), ElementsAre(passes()));
-  EXPECT_THAT(judge(in_use(17)), ElementsAre(leak(Outcome::warn, 17, 16), passes()));
-  EXPECT_THAT(judge(in_use(2048)), ElementsAre(leak(Outcome::fail, 2048, 1024), passes()));
-  EXPECT_THAT(judge(in_use(2048), Context{}),
+  EXPECT_THAT(judge_memory(in_use(16)), ElementsAre(passes()));
+  EXPECT_THAT(judge_memory(in_use(17)), ElementsAre(leak(Outcome::warn, 17, 16), passes()));
+  EXPECT_THAT(judge_memory(in_use(2048)), ElementsAre(leak(Outcome::fail, 2048, 1024), passes()));
+  EXPECT_THAT(judge_memory(in_use(2048), Context{}),
               ElementsAre(leak(Outcome::warn, 2048, 1024), passes()));
   Snapshot guest = in_use(2048);
   guest.identity->hypervisor = true;
-  EXPECT_EQ(judge(guest).front().remedy, Remedy::reboot);
+  EXPECT_EQ(judge_memory(guest).front().remedy, Remedy::reboot);
 }
 
 TEST(GpuMemoryUsedTest, AnOlderDriversOwnMemoryIsAllowedFor) {
   Snapshot node = in_use(1000);
   gpu_of(node, 0).memory->reserved = absent();
-  EXPECT_THAT(judge(node), ElementsAre(passes()));
+  EXPECT_THAT(judge_memory(node), ElementsAre(passes()));
   gpu_of(node, 0).memory->used = 2049 * kMib;
-  EXPECT_THAT(judge(node), ElementsAre(leak(Outcome::fail, 2049, 2048), passes()));
+  EXPECT_THAT(judge_memory(node), ElementsAre(leak(Outcome::fail, 2049, 2048), passes()));
 }
 
 TEST(GpuMemoryUsedTest, JudgesOneChangeOfInUse) {
@@ -234,15 +229,15 @@ TEST(GpuMemoryUsedTest, JudgesOneChangeOfInUse) {
        },
        {passes()}},
   };
-  expect_findings([](const Snapshot& node) { return judge(node); }, in_use(2048), changes);
+  expect_findings([](const Snapshot& node) { return judge_memory(node); }, in_use(2048), changes);
 }
 
 TEST(GpuMemoryUsedTest, MemoryOfAProcessIsThatChecksAffair) {
   Snapshot node = in_use(2048);
   gpu_of(node, 0).processes->push_back({.pid = 1, .name = "python"});
-  EXPECT_THAT(judge(node), ElementsAre(passes()));
+  EXPECT_THAT(judge_memory(node), ElementsAre(passes()));
   gpu_of(node, 1).processes->push_back({.pid = 1, .name = "python"});
-  EXPECT_THAT(judge(node), ElementsAre(skips()));
+  EXPECT_THAT(judge_memory(node), ElementsAre(skips()));
 }
 
 TEST(GpuMemoryUsedTest, SkipsWithoutMemoryFactsOrLimits) {
@@ -250,7 +245,7 @@ TEST(GpuMemoryUsedTest, SkipsWithoutMemoryFactsOrLimits) {
   EXPECT_THAT(ask(checks::gpu_memory_used::check, node, gpu_node::profile(), kIdle),
               ElementsAre(skips()));
   gpu_of(node, 0).memory = absent("Not Supported (3)");
-  EXPECT_EQ(judge(node).front(), skips("gpu0"));
+  EXPECT_EQ(judge_memory(node).front(), skips("gpu0"));
 }
 
 TEST(GpuMemoryUsedTest, WithAMonitorOnlyALargeLeakCounts) {
@@ -258,9 +253,9 @@ TEST(GpuMemoryUsedTest, WithAMonitorOnlyALargeLeakCounts) {
   services.active = std::vector<std::string>{"nvidia-dcgm.service"};
   Snapshot node = in_use(600);
   node.services = observed(services);
-  EXPECT_THAT(judge(node), ElementsAre(passes()));
+  EXPECT_THAT(judge_memory(node), ElementsAre(passes()));
   gpu_of(node, 0).memory->used = 1025 * kMib;
-  EXPECT_EQ(judge(node).front().outcome, Outcome::fail);
+  EXPECT_EQ(judge_memory(node).front().outcome, Outcome::fail);
 }
 
 TEST(GpuMemoryUsedTest, MemoryOfDaemonsDoesNotCount) {
@@ -288,12 +283,12 @@ TEST(GpuMemoryUsedTest, ThePageCacheInGpuMemoryDoesNotCount) {
   cpu.numa_nodes =
       std::vector<NumaNode>{{.id = 4, .cpus = std::string(), .page_cache_bytes = 90000 * kMib}};
   node.cpu = observed(cpu);
-  EXPECT_THAT(judge(node), ElementsAre(passes()));
+  EXPECT_THAT(judge_memory(node), ElementsAre(passes()));
   node.cpu->numa_nodes->front().page_cache_bytes = 50000 * kMib;
-  const Finding found = judge(node).front();
+  const Finding found = judge_memory(node).front();
   EXPECT_EQ(found.outcome, Outcome::warn) << "it may be a program's of the processor";
   EXPECT_EQ(found.observed, Value(static_cast<double>(40000 * kMib)));
 }
 
 }  // namespace
-}  // namespace muster::gpu_memory_used_test
+}  // namespace muster::gpu_processes_test

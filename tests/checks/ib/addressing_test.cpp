@@ -3,12 +3,12 @@
 #include "tests/checks/ask.hpp"
 #include "tests/checks/ib/ib_node.hpp"
 
-namespace muster::ib_address_test {
+namespace muster::ib_addressing_test {
 namespace {
 
-constexpr AskedCheck judge{checks::ib_address::check, ib_node::profile};
+constexpr AskedCheck judge_address{checks::ib_address::check, ib_node::profile};
 
-Expected failed(const std::string& message) {
+Expected failed_address(const std::string& message) {
   return fails("mlx5_ib1", Remedy::report_to_provider, {message});
 }
 
@@ -16,19 +16,19 @@ TEST(IbAddressTest, JudgesEachChange) {
   const std::vector<NodeChange> changes{
       {"fails the permissive LID",
        [](Snapshot& node) { port_of(node, 1).lid = 0xffffU; },
-       {failed("LID 0xffff: not assigned")}},
+       {failed_address("LID 0xffff: not assigned")}},
       {"fails a multicast LID",
        [](Snapshot& node) { port_of(node, 1).lid = 0xc000U; },
-       {failed("LID 0xc000 is a multicast address")}},
+       {failed_address("LID 0xc000 is a multicast address")}},
       {"reports all faults of one port together",
        [](Snapshot& node) {
          port_of(node, 1).lid = 0U;
          port_of(node, 1).sm_lid = 0U;
        },
-       {failed("LID 0x0: not assigned")}},
+       {failed_address("LID 0x0: not assigned")}},
       {"fails an empty GID",
        [](Snapshot& node) { port_of(node, 1).gid0 = "0000:0000:0000:0000:0000:0000:0000:0000"s; },
-       {failed("GID 0 is empty")}},
+       {failed_address("GID 0 is empty")}},
       {"leaves a port that is not active to ib.state",
        [](Snapshot& node) {
          port_of(node, 1).state = 2U;
@@ -39,7 +39,7 @@ TEST(IbAddressTest, JudgesEachChange) {
        [](Snapshot& node) { port_of(node, 1).lid = unreadable(); },
        {unknown("mlx5_ib1")}},
   };
-  expect_findings(judge, ib_node::node(), changes);
+  expect_findings(judge_address, ib_node::node(), changes);
 }
 
 TEST(IbAddressTest, AcceptsOneSubnetPerRailIfTheProfileAllowsIt) {
@@ -47,16 +47,11 @@ TEST(IbAddressTest, AcceptsOneSubnetPerRailIfTheProfileAllowsIt) {
   profile.ib->address.same_prefix = false;
   Snapshot node = ib_node::node();
   port_of(node, 1).gid0 = "fec0:0000:0000:0001:0015:5dff:fe33:ff00"s;
-  EXPECT_THAT(judge(node, profile), ElementsAre(is(Outcome::pass)));
+  EXPECT_THAT(judge_address(node, profile), ElementsAre(is(Outcome::pass)));
 }
 
-}  // namespace
-}  // namespace muster::ib_address_test
-
-namespace muster::ib_pkey_test {
-namespace {
-
-Findings judge(const Snapshot& snapshot, PkeyWanted require = PkeyWanted::non_default_full_member) {
+Findings judge_pkey(const Snapshot& snapshot,
+                    PkeyWanted require = PkeyWanted::non_default_full_member) {
   Profile profile = ib_node::profile();
   profile.ib->pkey.require = require;
   return ask(checks::ib_pkey::check, snapshot, profile);
@@ -66,7 +61,7 @@ void set_keys(Snapshot& node, unsigned index, std::vector<unsigned> keys) {
   port_of(node, index).pkeys = std::move(keys);
 }
 
-Expected failed(std::string observed) {
+Expected failed_pkey(std::string observed) {
   return fails("mlx5_ib1", Remedy::report_to_provider, {std::move(observed)});
 }
 
@@ -81,41 +76,35 @@ TEST(IbPkeyTest, JudgesKeys) {
        [](Snapshot& node) {
          set_keys(node, 1, {0x7fff, 0, 0x8015});
        },
-       {failed("0x7fff, 0x0000")}},
+       {failed_pkey("0x7fff, 0x0000")}},
       {"fails two keys of tenants",
        [](Snapshot& node) {
          set_keys(node, 1, {0x8015, 0x8021});
        },
-       {failed("0x8015, 0x8021")}},
+       {failed_pkey("0x8015, 0x8021")}},
       {"does not know unreadable keys",
        [](Snapshot& node) { port_of(node, 1).pkeys = unreadable(); },
        {unknown("mlx5_ib1")}},
   };
-  expect_findings([](const Snapshot& node) { return judge(node); }, ib_node::node(), changes);
+  expect_findings([](const Snapshot& node) { return judge_pkey(node); }, ib_node::node(), changes);
 }
 
 TEST(IbPkeyTest, AcceptsTheDefaultPartitionIfTheProfileAsksForIt) {
   Snapshot node = ib_node::node();
   for (unsigned i = 0; i < 4; ++i) set_keys(node, i, {0xffff});
-  EXPECT_THAT(judge(node, PkeyWanted::default_full_member), ElementsAre(passes()));
-  EXPECT_THAT(judge(node), Contains(is(Outcome::fail)));
+  EXPECT_THAT(judge_pkey(node, PkeyWanted::default_full_member), ElementsAre(passes()));
+  EXPECT_THAT(judge_pkey(node), Contains(is(Outcome::fail)));
 }
 
 TEST(IbPkeyTest, FailsAnEmptyTableForAnyRequirement) {
   Snapshot node = ib_node::node();
   set_keys(node, 1, {});
   for (const auto require : {PkeyWanted::any_full_member, PkeyWanted::default_full_member}) {
-    EXPECT_THAT(judge(node, require), Contains(is(Outcome::fail, "mlx5_ib1")));
+    EXPECT_THAT(judge_pkey(node, require), Contains(is(Outcome::fail, "mlx5_ib1")));
   }
 }
 
-}  // namespace
-}  // namespace muster::ib_pkey_test
-
-namespace muster::ib_mtu_test {
-namespace {
-
-constexpr AskedCheck judge{checks::ib_mtu::check, ib_node::profile};
+constexpr AskedCheck judge_mtu{checks::ib_mtu::check, ib_node::profile};
 
 TEST(IbMtuTest, JudgesEachChange) {
   const std::vector<NodeChange> changes{
@@ -136,20 +125,14 @@ TEST(IbMtuTest, JudgesEachChange) {
        [](Snapshot& node) { node.verbs->devices.clear(); },
        {skips()}},
   };
-  expect_findings(judge, ib_node::node(), changes);
+  expect_findings(judge_mtu, ib_node::node(), changes);
 }
 
 TEST(IbMtuTest, SkipsIfNoMtuIsExpected) {
-  EXPECT_THAT(judge(ib_node::node(), Profile{}), ElementsAre(skips()));
+  EXPECT_THAT(judge_mtu(ib_node::node(), Profile{}), ElementsAre(skips()));
 }
 
-}  // namespace
-}  // namespace muster::ib_mtu_test
-
-namespace muster::ib_netdev_test {
-namespace {
-
-constexpr AskedCheck judge{checks::ib_netdev::check, ib_node::profile};
+constexpr AskedCheck judge_netdev{checks::ib_netdev::check, ib_node::profile};
 
 TEST(IbNetdevTest, JudgesEachChange) {
   const std::vector<NodeChange> changes{
@@ -168,16 +151,16 @@ TEST(IbNetdevTest, JudgesEachChange) {
        [](Snapshot& node) { node.network->interfaces.at(1).operstate = unreadable(); },
        {unknown("mlx5_ib1")}},
   };
-  expect_findings(judge, ib_node::node(), changes);
+  expect_findings(judge_netdev, ib_node::node(), changes);
 }
 
 TEST(IbNetdevTest, GoesByTheCarrierIfTheDriverKeepsNoState) {
   Snapshot node = ib_node::node();
   node.network->interfaces.at(1).operstate = "unknown"s;
-  EXPECT_THAT(judge(node), ElementsAre(is(Outcome::pass)));
+  EXPECT_THAT(judge_netdev(node), ElementsAre(is(Outcome::pass)));
   node.network->interfaces.at(1).carrier = false;
-  EXPECT_THAT(judge(node), ElementsAre(is(Outcome::warn)));
+  EXPECT_THAT(judge_netdev(node), ElementsAre(is(Outcome::warn)));
 }
 
 }  // namespace
-}  // namespace muster::ib_netdev_test
+}  // namespace muster::ib_addressing_test

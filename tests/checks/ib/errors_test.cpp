@@ -8,7 +8,7 @@ namespace {
 
 constexpr auto kKey = "ib.mlx5_ib1.1.symbol_error";
 
-constexpr AskedCheck judge{checks::ib_errors::check, ib_node::profile};
+constexpr AskedCheck judge_errors{checks::ib_errors::check, ib_node::profile};
 
 Fact<std::uint64_t>& counter(Snapshot& node, unsigned index) {
   return port_of(node, index).counters.at("symbol_error");
@@ -50,7 +50,7 @@ TEST(IbErrorsTest, JudgesEachChange) {
        },
        {passes()}},
   };
-  expect_findings(judge, ib_node::node(), changes);
+  expect_findings(judge_errors, ib_node::node(), changes);
 }
 
 // Warns at the first look and later, for any rise: the past was bad, the present is unknown.
@@ -81,7 +81,7 @@ TEST(IbErrorsTest, ASaturatedCounterWarns) {
     Snapshot risen = first;
     ib_node::seen_before(risen, key, 0);
     for (const auto& node : {first, later, risen}) {
-      EXPECT_THAT(judge(node, profile),
+      EXPECT_THAT(judge_errors(node, profile),
                   ElementsAre(warns("mlx5_ib1", Remedy::watch, {static_cast<std::int64_t>(most)})))
           << name;
     }
@@ -94,7 +94,7 @@ TEST(IbErrorsTest, PointsToPartitionKeysForConstraintErrors) {
   Snapshot node = ib_node::node();
   for (unsigned i = 0; i < 4; ++i) port_of(node, i).counters["port_rcv_constraint_errors"] = 1U;
   ib_node::seen_before(node, "ib.mlx5_ib1.1.port_rcv_constraint_errors", 0);
-  EXPECT_THAT(judge(node, profile),
+  EXPECT_THAT(judge_errors(node, profile),
               ElementsAre(AllOf(is(Outcome::warn),
                                 ::testing::Field(&Finding::remedy, Remedy::fix_config))));
 }
@@ -110,7 +110,7 @@ Snapshot refused() {
 }
 
 TEST(IbErrorsTest, SkipsIfVirtualFunctionsAreRefusedTheWholeRegister) {
-  EXPECT_THAT(judge(refused()), ElementsAre(skips()));
+  EXPECT_THAT(judge_errors(refused()), ElementsAre(skips()));
 }
 
 TEST(IbErrorsTest, DoesNotTakeOneRefusedCounterForAVirtualFunctionsNature) {
@@ -118,7 +118,7 @@ TEST(IbErrorsTest, DoesNotTakeOneRefusedCounterForAVirtualFunctionsNature) {
   profile.ib->errors.counters["port_rcv_errors"] = {.warn_above_per_hour = 10};
   Snapshot node = refused();
   for (unsigned i = 0; i < 4; ++i) port_of(node, i).counters["port_rcv_errors"] = 0U;
-  EXPECT_THAT(judge(node, profile), Each(is(Outcome::unknown)));
+  EXPECT_THAT(judge_errors(node, profile), Each(is(Outcome::unknown)));
 }
 
 TEST(IbErrorsTest, PassesZerosOfAVirtualFunction) {
@@ -127,7 +127,7 @@ TEST(IbErrorsTest, PassesZerosOfAVirtualFunction) {
     hca_of(node, i).virtual_function = true;
     ib_node::seen_before(node, fmt::format("ib.mlx5_ib{}.1.symbol_error", i), 0);
   }
-  EXPECT_THAT(judge(node), ElementsAre(passes()));
+  EXPECT_THAT(judge_errors(node), ElementsAre(passes()));
 }
 
 TEST(IbErrorsTest, LeavesThePortsRefusedRegisterOutIfTheFunctionsOwnCountersAreJudged) {
@@ -138,15 +138,8 @@ TEST(IbErrorsTest, LeavesThePortsRefusedRegisterOutIfTheFunctionsOwnCountersAreJ
     port_of(node, i).hw_counters["out_of_sequence"] = 0U;
     ib_node::seen_before(node, fmt::format("ib.mlx5_ib{}.1.out_of_sequence", i), 0);
   }
-  EXPECT_THAT(judge(node, profile), ElementsAre(passes()));
+  EXPECT_THAT(judge_errors(node, profile), ElementsAre(passes()));
 }
-
-}  // namespace
-}  // namespace muster::ib_errors_test
-
-// ib.ber judged on literal nodes.
-namespace muster::ib_ber_test {
-namespace {
 
 constexpr auto kRaw = "rx_corrected_bits_phy";
 constexpr auto kSymbols = "rx_pcs_symbol_err_phy";
@@ -179,17 +172,17 @@ void add(Snapshot& node, unsigned hca, const char* name, double per_bit) {
   port_of(node, hca).link_errors[name] += static_cast<std::uint64_t>(per_bit * kBitsInAnHour);
 }
 
-constexpr AskedCheck judge{checks::ib_ber::check, profile};
+constexpr AskedCheck judge_ber{checks::ib_ber::check, profile};
 
 TEST(IbBerTest, LinksThatCorrectAsTheyAlwaysDoAreWell) {
-  EXPECT_THAT(judge(node(2e-8, 0)), ElementsAre(passes()));
+  EXPECT_THAT(judge_ber(node(2e-8, 0)), ElementsAre(passes()));
 }
 
 TEST(IbBerTest, FailsALinkThatLosesSymbolsAndWarnsOfOneThatBeginsTo) {
   Snapshot sick = node(2e-8, 0);
   add(sick, 1, kSymbols, 5e-12);
   add(sick, 2, kSymbols, 5e-14);
-  EXPECT_THAT(judge(sick),
+  EXPECT_THAT(judge_ber(sick),
               ElementsAre(fails("mlx5_ib1", Remedy::report_to_provider, {5e-12, 1e-12, "per bit"}),
                           is(Outcome::warn, "mlx5_ib2")));
 }
@@ -197,25 +190,25 @@ TEST(IbBerTest, FailsALinkThatLosesSymbolsAndWarnsOfOneThatBeginsTo) {
 TEST(IbBerTest, WarnsOfTheOneThatCorrectsAHundredTimesAsMuchAsItsPeers) {
   Snapshot odd = node(1e-10, 0);
   add(odd, 3, kRaw, 5e-8);
-  EXPECT_THAT(judge(odd),
+  EXPECT_THAT(judge_ber(odd),
               ElementsAre(warns("mlx5_ib3", Remedy::watch, {5.01e-08, 1e-08, "per bit"})));
   // HCAs of other kinds, or only two, are not compared.
   hca_of(odd, 3).type = "MT4123"s;
-  EXPECT_EQ(judge(odd).front().outcome, Outcome::pass);
+  EXPECT_EQ(judge_ber(odd).front().outcome, Outcome::pass);
   Snapshot two = node(1e-10, 0);
   two.infiniband->hcas.resize(2);
   add(two, 1, kRaw, 5e-8);
-  EXPECT_EQ(judge(two).front().outcome, Outcome::pass);
+  EXPECT_EQ(judge_ber(two).front().outcome, Outcome::pass);
   // Each is judged by its own limit.
   add(two, 1, kRaw, 5e-6);
-  EXPECT_EQ(judge(two).front().outcome, Outcome::warn);
+  EXPECT_EQ(judge_ber(two).front().outcome, Outcome::warn);
 }
 
 TEST(IbBerTest, SkipsMissingCountersAndFirstObservations) {
-  EXPECT_THAT(judge(ib_node::node()), ElementsAre(skips()));
+  EXPECT_THAT(judge_ber(ib_node::node()), ElementsAre(skips()));
   Snapshot first = node(1e-3, 1e-3);
   first.earlier.counters.clear();
-  EXPECT_EQ(judge(first).front().outcome, Outcome::skip);
+  EXPECT_EQ(judge_ber(first).front().outcome, Outcome::skip);
   // They are also read as a counter of the function.
   Snapshot other = node(2e-8, 0);
   for (unsigned i = 0; i < 4; ++i) {
@@ -223,8 +216,8 @@ TEST(IbBerTest, SkipsMissingCountersAndFirstObservations) {
     port.hw_counters[kSymbols] = port.link_errors.at(kSymbols) + 100'000;
     port.link_errors.clear();
   }
-  EXPECT_EQ(judge(other).size(), 4U);
+  EXPECT_EQ(judge_ber(other).size(), 4U);
 }
 
 }  // namespace
-}  // namespace muster::ib_ber_test
+}  // namespace muster::ib_errors_test

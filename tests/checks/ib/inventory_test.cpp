@@ -3,10 +3,10 @@
 #include "tests/checks/ask.hpp"
 #include "tests/checks/ib/ib_node.hpp"
 
-namespace muster::ib_present_test {
+namespace muster::ib_inventory_test {
 namespace {
 
-constexpr AskedCheck judge{checks::ib_present::check, ib_node::profile};
+constexpr AskedCheck judge_present{checks::ib_present::check, ib_node::profile};
 
 Expected counted(Outcome outcome, std::int64_t hcas) {
   return finds(outcome, "node", Remedy::none, {hcas, 4});
@@ -45,21 +45,21 @@ TEST(IbPresentTest, JudgesEachChange) {
        [](Snapshot& node) { port_of(node, 2).link_layer = "Ethernet"; },
        {fails("mlx5_ib2", Remedy::fix_config)}},
   };
-  expect_findings(judge, ib_node::node(), changes);
+  expect_findings(judge_present, ib_node::node(), changes);
 }
 
 TEST(IbPresentTest, SkipsAMachineThatExpectsNone) {
   Snapshot node = ib_node::node();
   node.infiniband = {.status = Status::absent, .reason = "no RDMA core is loaded"};
   node.pci->devices.clear();
-  EXPECT_THAT(judge(node, Profile{}), ElementsAre(skips()));
+  EXPECT_THAT(judge_present(node, Profile{}), ElementsAre(skips()));
 }
 
 TEST(IbPresentTest, WarnsOfAnUnusedHcaIfNothingIsExpected) {
   Snapshot node = ib_node::node();
   node.infiniband->hcas.pop_back();
   node.pci->devices.back().driver = "vfio-pci";
-  EXPECT_THAT(judge(node, Profile{}), ElementsAre(is(Outcome::warn, "0104:00:00.0")));
+  EXPECT_THAT(judge_present(node, Profile{}), ElementsAre(is(Outcome::warn, "0104:00:00.0")));
 }
 
 TEST(IbPresentTest, FailsAWrongCountWithAnyNames) {
@@ -67,7 +67,7 @@ TEST(IbPresentTest, FailsAWrongCountWithAnyNames) {
   hca_of(node, 0).name = "mlx5_0";
   Profile three = ib_node::profile();
   three.ib->present.count = 3;
-  EXPECT_THAT(judge(node, three), ElementsAre(is(Outcome::fail)));
+  EXPECT_THAT(judge_present(node, three), ElementsAre(is(Outcome::fail)));
 }
 
 TEST(IbPresentTest, DoesNotCountTheVirtualFunctionsOfAHost) {
@@ -82,16 +82,10 @@ TEST(IbPresentTest, DoesNotCountTheVirtualFunctionsOfAHost) {
     node.pci->devices.push_back(device);
     if (function == 1) node.infiniband->hcas.push_back(part);
   }
-  EXPECT_THAT(judge(node), ElementsAre(is(Outcome::pass)));
+  EXPECT_THAT(judge_present(node), ElementsAre(is(Outcome::pass)));
 }
 
-}  // namespace
-}  // namespace muster::ib_present_test
-
-namespace muster::ib_firmware_test {
-namespace {
-
-constexpr AskedCheck judge{checks::ib_firmware::check, ib_node::profile};
+constexpr AskedCheck judge_firmware{checks::ib_firmware::check, ib_node::profile};
 
 Expected warned(std::string observed, std::string limit) {
   return warns("mlx5_ib2", Remedy::fix_config, {std::move(observed), std::move(limit)});
@@ -118,29 +112,23 @@ TEST(IbFirmwareTest, JudgesEachChange) {
        [](Snapshot& node) { hca_of(node, 2).board = absent(); },
        {unknown("mlx5_ib2")}},
   };
-  expect_findings(judge, ib_node::node(), changes);
+  expect_findings(judge_firmware, ib_node::node(), changes);
 }
 
 TEST(IbFirmwareTest, TheProfileMayListTheFirmwareOfABoard) {
   Profile profile = ib_node::profile();
   profile.ib->firmware = {.allowed = {{"MT_0000000838", {"28.35.*", "28.37.*"}}}, .same = false};
   Snapshot node = ib_node::node();
-  EXPECT_THAT(judge(node, profile), ElementsAre(passes()));
+  EXPECT_THAT(judge_firmware(node, profile), ElementsAre(passes()));
   hca_of(node, 2).firmware = "28.33.1000"s;
-  EXPECT_THAT(judge(node, profile), ElementsAre(warned("28.33.1000", "28.35.*, 28.37.*")));
+  EXPECT_THAT(judge_firmware(node, profile), ElementsAre(warned("28.33.1000", "28.35.*, 28.37.*")));
 }
 
 TEST(IbFirmwareTest, ComparesFirmwareWithoutBoardIds) {
   Snapshot node = ib_node::node();
   for (unsigned i = 0; i < 4; ++i) hca_of(node, i).board = absent();
-  EXPECT_THAT(judge(node), ElementsAre(is(Outcome::pass)));
+  EXPECT_THAT(judge_firmware(node), ElementsAre(is(Outcome::pass)));
 }
-
-}  // namespace
-}  // namespace muster::ib_firmware_test
-
-namespace muster::ib_verbs_test {
-namespace {
 
 Expected failed(std::string device, Remedy remedy = Remedy::fix_config) {
   return fails(std::move(device), remedy);
@@ -194,4 +182,4 @@ TEST(IbVerbsTest, JudgesEachChange) {
 }
 
 }  // namespace
-}  // namespace muster::ib_verbs_test
+}  // namespace muster::ib_inventory_test

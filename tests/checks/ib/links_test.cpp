@@ -3,10 +3,10 @@
 #include "tests/checks/ask.hpp"
 #include "tests/checks/ib/ib_node.hpp"
 
-namespace muster::ib_rate_test {
+namespace muster::ib_links_test {
 namespace {
 
-constexpr AskedCheck judge{checks::ib_rate::check, ib_node::profile};
+constexpr AskedCheck judge_rate{checks::ib_rate::check, ib_node::profile};
 
 void set_rate(IbPort& port, double gbps, unsigned lanes, const std::string& speed) {
   port.rate_gbps = gbps;
@@ -42,7 +42,7 @@ TEST(IbRateTest, JudgesEachChange) {
        [](Snapshot& node) { port_of(node, 1).width = unreadable(); },
        {unknown("mlx5_ib1")}},
   };
-  expect_findings(judge, ib_node::node(), changes);
+  expect_findings(judge_rate, ib_node::node(), changes);
 }
 
 TEST(IbRateTest, FailsTheRightRateOverTooFewLanes) {
@@ -52,7 +52,7 @@ TEST(IbRateTest, FailsTheRightRateOverTooFewLanes) {
   Snapshot node = ib_node::node();
   for (unsigned i = 0; i < 4; ++i) set_rate(port_of(node, i), 200, 4, "HDR");
   set_rate(port_of(node, 1), 200, 2, "NDR");
-  EXPECT_THAT(judge(node, profile),
+  EXPECT_THAT(judge_rate(node, profile),
               ElementsAre(fails("mlx5_ib1", Remedy::report_to_provider, {200.0, 200.0, "Gb/s"})));
 }
 
@@ -61,13 +61,13 @@ TEST(IbRateTest, JudgesARateAloneIfTheProfileKnowsNoLanes) {
   profile.ib->rate = {.expected = BitsPerSecond{400e9}};
   Snapshot node = ib_node::node();
   set_rate(port_of(node, 1), 200, 2, "NDR");
-  EXPECT_THAT(judge(node, profile), ElementsAre(slow(200)));
+  EXPECT_THAT(judge_rate(node, profile), ElementsAre(slow(200)));
 }
 
 TEST(IbRateTest, WarnsWhenVerbsKnowTheSpeedThatSysfsCannotName) {
   Snapshot node = ib_node::node();
   set_rate(port_of(node, 1), 10, 4, "SDR");
-  EXPECT_THAT(judge(node),
+  EXPECT_THAT(judge_rate(node),
               ElementsAre(warns("mlx5_ib1", Remedy::fix_config, {10.0, 400.0, "Gb/s"})));
 }
 
@@ -75,25 +75,19 @@ TEST(IbRateTest, FailsLostLanesThatOnlyVerbsCanName) {
   Snapshot node = ib_node::node();
   set_rate(port_of(node, 1), 5, 2, "SDR");
   (*node.verbs->devices.at(1).ports).at(0).width = 2;
-  EXPECT_THAT(judge(node), ElementsAre(is(Outcome::fail)));
+  EXPECT_THAT(judge_rate(node), ElementsAre(is(Outcome::fail)));
 }
 
 TEST(IbRateTest, WithoutAnExpectationAndPeersOnlySdrWarns) {
   Snapshot node = ib_node::node();
   node.infiniband->hcas = {hca_of(node, 1)};
-  EXPECT_THAT(judge(node, Profile{}), ElementsAre(skips()));
+  EXPECT_THAT(judge_rate(node, Profile{}), ElementsAre(skips()));
   set_rate(port_of(node, 0), 10, 4, "SDR");
   (*node.verbs->devices.at(1).ports).at(0).active_speed = 1;
-  EXPECT_THAT(judge(node, Profile{}), ElementsAre(is(Outcome::warn)));
+  EXPECT_THAT(judge_rate(node, Profile{}), ElementsAre(is(Outcome::warn)));
 }
 
-}  // namespace
-}  // namespace muster::ib_rate_test
-
-namespace muster::ib_state_test {
-namespace {
-
-constexpr AskedCheck judge{checks::ib_state::check, ib_node::profile};
+constexpr AskedCheck judge_state{checks::ib_state::check, ib_node::profile};
 
 TEST(IbStateTest, JudgesEachChange) {
   const std::vector<NodeChange> changes{
@@ -123,19 +117,20 @@ TEST(IbStateTest, JudgesEachChange) {
        [](Snapshot& node) { node.infiniband->hcas.clear(); },
        {skips()}},
   };
-  expect_findings(judge, ib_node::node(), changes);
+  expect_findings(judge_state, ib_node::node(), changes);
 }
 
 TEST(IbStateTest, JudgesWithoutAnyExpectationToo) {
   Snapshot node = ib_node::node();
   port_of(node, 1).state = 1U;
-  EXPECT_THAT(judge(node, Profile{}), ElementsAre(is(Outcome::fail)));
+  EXPECT_THAT(judge_state(node, Profile{}), ElementsAre(is(Outcome::fail)));
 }
 
 TEST(IbStateTest, CallsArmedTransient) {
   Snapshot node = ib_node::node();
   port_of(node, 0).state = 3U;
-  EXPECT_THAT(judge(node), ElementsAre(fails("mlx5_ib0", Remedy::watch, {"ARMED", "ACTIVE"})));
+  EXPECT_THAT(judge_state(node),
+              ElementsAre(fails("mlx5_ib0", Remedy::watch, {"ARMED", "ACTIVE"})));
 }
 
 TEST(IbStateTest, NamesThePortIfItIsNotTheFirst) {
@@ -144,8 +139,8 @@ TEST(IbStateTest, NamesThePortIfItIsNotTheFirst) {
   second.number = 2;
   second.state = 1U;
   hca_of(node, 0).ports->push_back(second);
-  EXPECT_THAT(judge(node), ElementsAre(is(Outcome::fail, "mlx5_ib0")));
+  EXPECT_THAT(judge_state(node), ElementsAre(is(Outcome::fail, "mlx5_ib0")));
 }
 
 }  // namespace
-}  // namespace muster::ib_state_test
+}  // namespace muster::ib_links_test

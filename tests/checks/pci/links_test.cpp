@@ -4,7 +4,7 @@
 #include "tests/checks/ask.hpp"
 #include "tests/checks/pci/bus_fixture.hpp"
 
-namespace muster::pci_errors_test {
+namespace muster::pci_links_test {
 namespace {
 
 Profile limits() {
@@ -13,7 +13,7 @@ Profile limits() {
   return profile;
 }
 
-constexpr AskedCheck judged{checks::pci_errors::check, limits};
+constexpr AskedCheck judged_errors{checks::pci_errors::check, limits};
 
 // Seen an hour ago with every counter as it is now.
 Snapshot seen_before() {
@@ -47,19 +47,19 @@ TEST(PciErrorsTest, JudgesEachChange) {
        },
        {passes()}},
   };
-  expect_findings(judged, seen_before(), changes);
+  expect_findings(judged_errors, seen_before(), changes);
 }
 
 TEST(PciErrorsTest, AFirstObservationHasNoRate) {
-  EXPECT_THAT(judged(small_node()), Each(is(Outcome::skip)));
+  EXPECT_THAT(judged_errors(small_node()), Each(is(Outcome::skip)));
 }
 
 TEST(PciErrorsTest, WarnsOfCorrectedErrorsAboveTheRate) {
   auto node = seen_before();
   device(node, kSwitch).aer = AerCounts{.correctable = 100};
-  EXPECT_EQ(judged(node).front().outcome, Outcome::pass);
+  EXPECT_EQ(judged_errors(node).front().outcome, Outcome::pass);
   device(node, kSwitch).aer = AerCounts{.correctable = 101};
-  EXPECT_THAT(judged(node),
+  EXPECT_THAT(judged_errors(node),
               ElementsAre(warns("0000:01:00.0", Remedy::watch, {101.0, 100.0, "errors/h"})));
 }
 
@@ -67,9 +67,9 @@ TEST(PciErrorsTest, TheRateIsThatOfTheTimeSinceTheLastRun) {
   auto node = seen_before();
   node.identity->uptime_s = 49 * kHour;
   device(node, kSwitch).aer = AerCounts{.correctable = 4800};
-  EXPECT_EQ(judged(node).front().outcome, Outcome::pass);
+  EXPECT_EQ(judged_errors(node).front().outcome, Outcome::pass);
   device(node, kSwitch).aer = AerCounts{.correctable = 4801};
-  EXPECT_EQ(judged(node).front().outcome, Outcome::warn);
+  EXPECT_EQ(judged_errors(node).front().outcome, Outcome::warn);
 }
 
 TEST(PciErrorsTest, WarnsAboutErrorsInAnHcasRegister) {
@@ -77,17 +77,17 @@ TEST(PciErrorsTest, WarnsAboutErrorsInAnHcasRegister) {
   auto& hca = device(node, kHca);
   hca.uncorrectable_status =
       1U << 20U;  // an unsupported request, as looking for devices makes them
-  EXPECT_EQ(judged(node).front().outcome, Outcome::pass);
+  EXPECT_EQ(judged_errors(node).front().outcome, Outcome::pass);
   hca.uncorrectable_status = 1U << 18U | 1U << 22U;
-  EXPECT_THAT(judged(node), ElementsAre(warns("0000:03:00.0", Remedy::watch, {0x440000})));
+  EXPECT_THAT(judged_errors(node), ElementsAre(warns("0000:03:00.0", Remedy::watch, {0x440000})));
   hca.uncorrectable_status = 0xffffffffU;
-  EXPECT_EQ(judged(node).front().outcome, Outcome::pass);
+  EXPECT_EQ(judged_errors(node).front().outcome, Outcome::pass);
 }
 
 TEST(PciErrorsTest, ASaturatedCounterWarns) {
   for (auto node : {seen_before(), small_node()}) {
     device(node, kGpu).aer = AerCounts{.correctable = 0xffffffffffffffffU};
-    EXPECT_THAT(judged(node).front(), is(Outcome::warn, "0000:02:00.0"));
+    EXPECT_THAT(judged_errors(node).front(), is(Outcome::warn, "0000:02:00.0"));
   }
 }
 
@@ -97,36 +97,30 @@ TEST(PciErrorsTest, ErrorsBeforeTheWindowDoNotCount) {
   node.earlier.last_uptime_s = 29 * kHour;
   device(node, kGpu).aer = AerCounts{.fatal = 1};
   node.earlier.counters["pci.0000:02:00.0.fatal"].push_back({.uptime_s = 2 * kHour, .value = 1});
-  EXPECT_EQ(judged(node).front().outcome, Outcome::pass);
+  EXPECT_EQ(judged_errors(node).front().outcome, Outcome::pass);
 }
 
 TEST(PciErrorsTest, WithoutCountersAGuestSkipsAndBareMetalIsUnknown) {
-  EXPECT_THAT(judged(small_guest()), ElementsAre(skips()));
+  EXPECT_THAT(judged_errors(small_guest()), ElementsAre(skips()));
   auto node = seen_before();
   device(node, kGpu).aer = absent();
-  EXPECT_EQ(judged(node).front(), (unknown("0000:02:00.0")));
+  EXPECT_EQ(judged_errors(node).front(), (unknown("0000:02:00.0")));
 }
 
 TEST(PciErrorsTest, IsUnknownWithoutUptime) {
   auto node = seen_before();
   node.identity->uptime_s = unreadable();
-  EXPECT_EQ(judged(node).front().outcome, Outcome::unknown);
+  EXPECT_EQ(judged_errors(node).front().outcome, Outcome::unknown);
 }
 
-}  // namespace
-}  // namespace muster::pci_errors_test
-
-namespace muster::pci_link_test {
-namespace {
-
-constexpr AskedCheck judged{checks::pci_link::check, one_gpu_and_hca};
+constexpr AskedCheck judged_link{checks::pci_link::check, one_gpu_and_hca};
 
 TEST(PciLinkTest, AnIdleGpuMaySlowItsLinkDown) {
   auto node = small_node();
   device(node, kGpu).link_speed_gts = 2.5;
-  EXPECT_THAT(judged(node), ElementsAre(passes()));
+  EXPECT_THAT(judged_link(node), ElementsAre(passes()));
   device(node, kGpu).link_speed_max_gts = 16.0;
-  EXPECT_THAT(judged(node),
+  EXPECT_THAT(judged_link(node),
               ElementsAre(fails("0000:02:00.0", Remedy::reseat_or_replace, {16.0, 32.0, "GT/s"})));
 }
 
@@ -138,12 +132,12 @@ TEST(PciLinkTest, AGpuAtWorkHasItsFullSpeed) {
   gpu.link.generation = 3U;
   node.nvml = observed(Nvml{.gpus = {gpu}});
   device(node, kGpu).link_speed_max_gts = 32.0;
-  EXPECT_EQ(judged(node).front(),
+  EXPECT_EQ(judged_link(node).front(),
             fails("0000:02:00.0", Remedy::reseat_or_replace, {8.0, 32.0, "GT/s"}));
   auto& seen = node.nvml->gpus.front();
   const auto passes_with = [&](auto& fact, auto value) {
     const auto before = std::exchange(fact, value);
-    EXPECT_THAT(judged(node), ElementsAre(passes()));
+    EXPECT_THAT(judged_link(node), ElementsAre(passes()));
     fact = before;
   };
   for (const unsigned generation : {0U, 5U, 9U}) passes_with(seen.link.generation, generation);
@@ -156,7 +150,7 @@ TEST(PciLinkTest, AGpuAtWorkHasItsFullSpeed) {
 TEST(PciLinkTest, WithoutLimitsTheDevicesOwnMaximumCounts) {
   auto node = small_node();
   device(node, kHca).link_speed_gts = 8.0;
-  EXPECT_THAT(judged(node, Profile{}),
+  EXPECT_THAT(judged_link(node, Profile{}),
               ElementsAre(warns("0000:03:00.0", Remedy::reseat_or_replace, {8.0, 32.0, "GT/s"})));
 }
 
@@ -164,9 +158,9 @@ TEST(PciLinkTest, TheProfileDecidesAboutMissingFacts) {
   auto node = small_node();
   device(node, kHca).link_width = absent();
   auto profile = one_gpu_and_hca();
-  EXPECT_THAT(judged(node, profile), ElementsAre(unknown("0000:03:00.0"), passes()));
+  EXPECT_THAT(judged_link(node, profile), ElementsAre(unknown("0000:03:00.0"), passes()));
   profile.pci->link.unmeasurable = Unmeasurable::skip;
-  EXPECT_EQ(judged(node, profile).front().outcome, Outcome::skip);
+  EXPECT_EQ(judged_link(node, profile).front().outcome, Outcome::skip);
 }
 
 TEST(PciLinkTest, NvmlAddsFactsThatTheKernelLacks) {
@@ -179,9 +173,9 @@ TEST(PciLinkTest, NvmlAddsFactsThatTheKernelLacks) {
       {.address = gpu.address,
        .link = {.generation = 5U, .generation_max = 5U, .width = 16U, .width_max = 16U}});
   node.nvml = observed(std::move(nvml));
-  EXPECT_THAT(judged(node), ElementsAre(is(Outcome::pass)));
+  EXPECT_THAT(judged_link(node), ElementsAre(is(Outcome::pass)));
   node.nvml->gpus.front().link.width = 8U;
-  EXPECT_EQ(judged(node).front(),
+  EXPECT_EQ(judged_link(node).front(),
             fails("0000:02:00.0", Remedy::reseat_or_replace, {8, 16, "lanes"}));
 }
 
@@ -190,7 +184,7 @@ TEST(PciLinkTest, UnreadableIsUnknownForAnyProfile) {
   device(node, kHca).link_width = unreadable();
   auto profile = one_gpu_and_hca();
   profile.pci->link.unmeasurable = Unmeasurable::skip;
-  EXPECT_THAT(judged(node, profile), ElementsAre(unknown("0000:03:00.0")));
+  EXPECT_THAT(judged_link(node, profile), ElementsAre(unknown("0000:03:00.0")));
 }
 
 TEST(PciLinkTest, ADeviceThatDoesNotAnswerIsNotJudgedTwice) {
@@ -199,7 +193,7 @@ TEST(PciLinkTest, ADeviceThatDoesNotAnswerIsNotJudgedTwice) {
     device(node, index).responding = false;
     device(node, index).link_width = 8U;
   }
-  EXPECT_THAT(judged(node), ElementsAre(skips()));
+  EXPECT_THAT(judged_link(node), ElementsAre(skips()));
 }
 
 TEST(PciLinkTest, AsksNothingOfTheVirtualFunctionsOfAHost) {
@@ -213,4 +207,4 @@ TEST(PciLinkTest, AsksNothingOfTheVirtualFunctionsOfAHost) {
 }
 
 }  // namespace
-}  // namespace muster::pci_link_test
+}  // namespace muster::pci_links_test

@@ -3,10 +3,10 @@
 #include "tests/checks/ask.hpp"
 #include "tests/checks/pci/bus_fixture.hpp"
 
-namespace muster::pci_acs_test {
+namespace muster::pci_transfers_test {
 namespace {
 
-constexpr AskedCheck judged{checks::pci_acs::check, one_gpu_and_hca};
+constexpr AskedCheck judged_acs{checks::pci_acs::check, one_gpu_and_hca};
 
 TEST(PciAcsTest, JudgesEachChange) {
   const std::vector<NodeChange> changes{
@@ -26,23 +26,17 @@ TEST(PciAcsTest, JudgesEachChange) {
        [](Snapshot& node) { device(node, kSwitch).acs_control = unreadable(); },
        {unknown("0000:01:00.0")}},
   };
-  expect_findings(judged, small_node(), changes);
+  expect_findings(judged_acs, small_node(), changes);
 }
 
 TEST(PciAcsTest, SkipsUnderAHypervisorAndWithoutSwitches) {
-  EXPECT_THAT(judged(small_guest()), ElementsAre(skips()));
+  EXPECT_THAT(judged_acs(small_guest()), ElementsAre(skips()));
   auto node = small_node();
   device(node, kGpu).upstream = {"0000:00:01.0"};
-  EXPECT_THAT(judged(node), ElementsAre(skips()));
+  EXPECT_THAT(judged_acs(node), ElementsAre(skips()));
 }
 
-}  // namespace
-}  // namespace muster::pci_acs_test
-
-namespace muster::pci_payload_test {
-namespace {
-
-constexpr AskedCheck judged{checks::pci_payload::check, one_gpu_and_hca};
+constexpr AskedCheck judged_payload{checks::pci_payload::check, one_gpu_and_hca};
 
 TEST(PciPayloadTest, JudgesEachChange) {
   const std::vector<NodeChange> changes{
@@ -56,16 +50,16 @@ TEST(PciPayloadTest, JudgesEachChange) {
        },
        {unknown("0000:03:00.0"), skips("0000:02:00.0")}},
   };
-  expect_findings(judged, small_node(), changes);
+  expect_findings(judged_payload, small_node(), changes);
 }
 
 TEST(PciPayloadTest, TheLeastOfAllHopsIsTheLimit) {
   auto node = small_node();
   device(node, kGpu).payload_max_bytes = 4096U;
   device(node, kSwitch).payload_max_bytes = 512U;
-  EXPECT_EQ(judged(node).front().outcome, Outcome::pass);
+  EXPECT_EQ(judged_payload(node).front().outcome, Outcome::pass);
   device(node, kRootPort).payload_max_bytes = 512U;
-  EXPECT_EQ(judged(node).front().limit, Value(std::int64_t{512}));
+  EXPECT_EQ(judged_payload(node).front().limit, Value(std::int64_t{512}));
 }
 
 TEST(PciPayloadTest, AGuestComparesDevicesOfTheSameMake) {
@@ -76,10 +70,11 @@ TEST(PciPayloadTest, AGuestComparesDevicesOfTheSameMake) {
   devices[1].device = 0x101e;
   devices.push_back(devices[0]);
   devices[2].address = "0000:04:00.0";
-  EXPECT_THAT(judged(guest), ElementsAre(skips("0000:03:00.0"), passes()));
+  EXPECT_THAT(judged_payload(guest), ElementsAre(skips("0000:03:00.0"), passes()));
   devices[2].payload_bytes = 128U;
-  EXPECT_EQ(judged(guest).front(), warns("0000:04:00.0", Remedy::fix_config, {128, 256, "B"}));
+  EXPECT_EQ(judged_payload(guest).front(),
+            warns("0000:04:00.0", Remedy::fix_config, {128, 256, "B"}));
 }
 
 }  // namespace
-}  // namespace muster::pci_payload_test
+}  // namespace muster::pci_transfers_test
