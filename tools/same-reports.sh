@@ -32,7 +32,9 @@ report() {
   shift 2
   for context in manual prolog epilog periodic boot; do
     status=0
-    "$muster" check --format json -v --context "$context" "$@" 2>&1 || status=$?
+    "$muster" check --format json -v --context "$context" "$@" 2>"$work/errors" | jq --compact-output . ||
+      status=${PIPESTATUS[0]}
+    cat "$work/errors"
     echo "$context: exit status $status"
   done | sed -E -e 's/("duration_ms": ?)[0-9.e+-]+/\10/g' \
     -e 's/("(started|muster)": ?)"[^"]*"/\1""/g' -e "s|$work|/work|g" >"$to"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// An active test of a node, which measures and verifies but does not judge. tests.hpp has the
+// An active test of a node, which measures and verifies but does not judge. test.cpp has the
 // table.
 #pragma once
 
