@@ -149,7 +149,8 @@ std::vector<SeenBy> gone_peers(const Snapshot& snapshot, const Profile& profile)
   return gone;
 }
 
-// The links of the GPUs by model, to compare each with its peers if there is no limit.
+// How many links the GPUs of each model have, and how fast they are. Without a limit, a GPU is
+// compared with the others of its model.
 struct PeerLinks {
   Peers counts;
   Peers speeds;

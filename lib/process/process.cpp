@@ -127,6 +127,7 @@ HeldSignals::HeldSignals(const sigset_t& signals) : held_(signals) {
 }
 
 HeldSignals::HeldSignals(std::initializer_list<int> signals) : HeldSignals(set_of(signals)) {}
+
 void HeldSignals::restore() const { ::sigprocmask(SIG_SETMASK, &before_, nullptr); }
 
 std::optional<siginfo_t> HeldSignals::next(Clock::time_point until) const {

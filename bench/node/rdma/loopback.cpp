@@ -63,8 +63,8 @@ RoundSizes sizes_for(const TestInput& input, std::size_t hcas) {
 
 constexpr std::chrono::microseconds kFineStep(1);  // about the time to read the clock
 
-// Measures the clock's resolution in seconds, since that of some virtual machines is milliseconds,
-// whatever they report. A busy host interrupts some of the tries, hence so many.
+// Measures the clock's resolution in seconds: clock_getres() is wrong on virtual machines whose
+// clock advances in milliseconds. Takes many tries, because a busy host interrupts some of them.
 double clock_step() {
   constexpr int kTries = 50;
   auto step = Clock::duration::max();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The fake libibverbs: its scenario, its objects and its clock. The scenario is HCAs with named
-// faults, from the JSON file MUSTER_FAKE_VERBS. Without one there are no faults.
+// The fake libibverbs: its scenario, its objects and its clock. The JSON file named by
+// MUSTER_FAKE_VERBS lists HCAs and their faults. If the variable is not set, no HCA has a fault.
 //
 // The clock replaces the host's steady clock: during transfers of a thread, that thread's clock
 // shows the fake's time, and otherwise continues as the host's. It replaces clock_gettime in
