@@ -3,7 +3,6 @@
 // leaf switch, host or cluster.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <map>
 #include <string>
@@ -22,10 +21,8 @@ enum class CausesBy { check, part_kind, model, firmware, leaf, host, provider, a
 
 inline constexpr std::string_view kCausesBy{
     "check|part-kind|model|firmware|leaf|host|provider|action"};
-inline constexpr std::array<std::string_view, 8> kCausesByWords{
-    "check", "part-kind", "model", "firmware", "leaf", "host", "provider", "action"};
-
-constexpr const auto& json_words(CausesBy /*type*/) { return kCausesByWords; }
+MUSTER_WORDS(CausesBy, "check", "part-kind", "model", "firmware", "leaf", "host", "provider",
+             "action");
 
 struct CausesAnswer {
   static constexpr std::string_view kSchema = "muster.fleet_causes/1";

@@ -2,7 +2,6 @@
 // `muster evidence`: collects what a provider asks for, before anything is done to a sick node.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <filesystem>
 #include <optional>
@@ -43,10 +42,7 @@ namespace muster::repair {
 
 enum class Collected { complete, truncated, failed, timed_out, absent };
 
-inline constexpr std::array<std::string_view, 5> kCollectedWords{"complete", "truncated", "failed",
-                                                                 "timed_out", "absent"};
-
-constexpr const auto& json_words(Collected /*type*/) { return kCollectedWords; }
+MUSTER_WORDS(Collected, "complete", "truncated", "failed", "timed_out", "absent");
 
 struct CollectorResult {
   MUSTER_DESCRIBED(CollectorResult);

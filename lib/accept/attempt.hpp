@@ -16,9 +16,7 @@
 namespace muster::accept {
 
 enum class Stage { inventory, check, node, fabric, whole, soak, after };
-inline constexpr std::array<std::string_view, 7> kStageWords{"inventory", "check", "node", "fabric",
-                                                             "whole",     "soak",  "after"};
-constexpr const auto& json_words(Stage /*type*/) { return kStageWords; }
+MUSTER_WORDS(Stage, "inventory", "check", "node", "fabric", "whole", "soak", "after");
 
 // Whether all nodes run the stage together.
 [[nodiscard]] constexpr bool is_group_stage(Stage stage) {
@@ -27,14 +25,11 @@ constexpr const auto& json_words(Stage /*type*/) { return kStageWords; }
 
 // How an attempt ended. `running` has no result file yet.
 enum class AttemptEnd { running, pass, warn, fail, lost, interrupted, refused };
-inline constexpr std::array<std::string_view, 7> kAttemptEndWords{
-    "running", "pass", "warn", "fail", "lost", "interrupted", "refused"};
-constexpr const auto& json_words(AttemptEnd /*type*/) { return kAttemptEndWords; }
+MUSTER_WORDS(AttemptEnd, "running", "pass", "warn", "fail", "lost", "interrupted", "refused");
 
 // Who has to act on a failure.
 enum class Charge { none, provider, ours, open };
-inline constexpr std::array<std::string_view, 4> kChargeWords{"none", "provider", "ours", "open"};
-constexpr const auto& json_words(Charge /*type*/) { return kChargeWords; }
+MUSTER_WORDS(Charge, "none", "provider", "ours", "open");
 
 // The kind of evidence, which decides how a failure is retested.
 enum class Evidence {
@@ -45,9 +40,7 @@ enum class Evidence {
   uncertain,  // a check could not judge
   refused,    // other work on the GPUs, no permission, no library
 };
-inline constexpr std::array<std::string_view, 6> kEvidenceWords{"hard", "slow",      "event",
-                                                                "pair", "uncertain", "refused"};
-constexpr const auto& json_words(Evidence /*type*/) { return kEvidenceWords; }
+MUSTER_WORDS(Evidence, "hard", "slow", "event", "pair", "uncertain", "refused");
 
 // A reason why an attempt did not pass.
 struct Cause {

@@ -3,7 +3,6 @@
 // accepted, why others were not, and what this rests on. The page and the table are made of it.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -20,12 +19,10 @@
 namespace muster::accept {
 
 enum class DeliveryState { draft, complete };
-inline constexpr std::array<std::string_view, 2> kDeliveryStateWords{"draft", "complete"};
-constexpr const auto& json_words(DeliveryState /*type*/) { return kDeliveryStateWords; }
+MUSTER_WORDS(DeliveryState, "draft", "complete");
 
 enum class TermsVerdict { open, met, not_met };
-inline constexpr std::array<std::string_view, 3> kTermsVerdictWords{"open", "met", "not_met"};
-constexpr const auto& json_words(TermsVerdict /*type*/) { return kTermsVerdictWords; }
+MUSTER_WORDS(TermsVerdict, "open", "met", "not_met");
 
 struct DeliveryCounts {
   MUSTER_DESCRIBED(DeliveryCounts);

@@ -8,18 +8,17 @@
 #include <cstdint>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "lib/accept/attempt.hpp"
 #include "lib/accept/plan.hpp"
+#include "lib/base/fields.hpp"
 
 namespace muster::accept {
 
 enum class NodeVerdict { pending, accepted, remarks, rejected, held, not_tested, withdrawn };
-inline constexpr std::array<std::string_view, 7> kNodeVerdictWords{
-    "pending", "accepted", "accepted_with_remarks", "rejected", "held", "not_tested", "withdrawn"};
-constexpr const auto& json_words(NodeVerdict /*type*/) { return kNodeVerdictWords; }
+MUSTER_WORDS(NodeVerdict, "pending", "accepted", "accepted_with_remarks", "rejected", "held",
+             "not_tested", "withdrawn");
 
 struct NodeStanding {
   NodeVerdict verdict = NodeVerdict::pending;

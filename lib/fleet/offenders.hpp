@@ -2,11 +2,11 @@
 // Parts, seats, nodes and hosts that fail again and again.
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
-#include <string_view>
 #include <vector>
+
+#include "lib/base/fields.hpp"
 
 namespace muster::fleet {
 
@@ -14,9 +14,7 @@ namespace muster::fleet {
 // the same incidents, the first kind is named.
 enum class SuspectKind { part, seat, node, host };
 
-inline constexpr std::array<std::string_view, 4> kSuspectKindWords{"part", "seat", "node", "host"};
-
-constexpr const auto& json_words(SuspectKind /*type*/) { return kSuspectKindWords; }
+MUSTER_WORDS(SuspectKind, "part", "seat", "node", "host");
 
 struct Suspect {
   SuspectKind kind = SuspectKind::part;

@@ -19,8 +19,6 @@ namespace {
 constexpr std::chrono::hours kWeek{7 * 24};
 constexpr std::string_view kBreaker = "breaker ";  // and the check: an incident of the journal
 
-std::string_view word(Rung rung) { return kRungWords.at(static_cast<std::size_t>(rung)); }
-
 std::string resolve(const RepairRecord& operation) {
   return fmt::format(
       "find out what happened, then run muster repair --resolve {}=succeeded, "
@@ -96,8 +94,7 @@ class Ladder {
   [[nodiscard]] RepairStep stopped_by(const RepairRecord& operation) const {
     if (operation.rung == Rung::claim) {
       return stop(fmt::format("left alone: claim {} is {} since {}{}", operation.id,
-                              kStateWords.at(static_cast<std::size_t>(operation.state)),
-                              operation.at,
+                              to_string(operation.state), operation.at,
                               operation.state == State::prepared
                                   ? fmt::format("; to withdraw it, run muster repair --resolve "
                                                 "{}=cancelled",
@@ -108,7 +105,8 @@ class Ladder {
     if (reboots && case_.now <= time_of(operation) + whole(case_.rules.reboot_within)) {
       return wait(fmt::format("the reboot of {} is under way", operation.at));
     }
-    return stop(fmt::format("{} {} of {} {}; {}", word(operation.rung), operation.id, operation.at,
+    return stop(fmt::format("{} {} of {} {}; {}", to_string(operation.rung), operation.id,
+                            operation.at,
                             operation.state == State::ambiguous ? "had an unknown outcome"
                                                                 : "is under way or was interrupted",
                             resolve(operation)));
@@ -120,7 +118,7 @@ class Ladder {
     if (!rung) return std::nullopt;
     if (*rung != Rung::claim && goes_directly_to_claim()) return Rung::claim;
     while (*rung != Rung::claim && was_tried(*rung)) {
-      why_ = fmt::format("{} was tried and did not help", word(*rung));
+      why_ = fmt::format("{} was tried and did not help", to_string(*rung));
       rung = above(*rung);
     }
     if (*rung == Rung::reset_gpu && !case_.processes) {
@@ -210,7 +208,7 @@ class Ladder {
   }
 
   [[nodiscard]] RepairStep action(Rung rung) const {
-    const std::string name(word(rung));
+    const std::string name(to_string(rung));
     if (case_.automatic && std::ranges::count(case_.rules.automatic, name) == 0) {
       return stop(fmt::format("repair.automatic in muster.yaml does not list {}", name));
     }

@@ -3,7 +3,6 @@
 // and ends in one outcome. The last line of an id is its state.
 #pragma once
 
-#include <array>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -15,10 +14,7 @@ namespace muster::repair {
 // The steps of the ladder, in its order.
 enum class Rung { restart_service, reset_gpu, reboot, claim };
 
-inline constexpr std::array<std::string_view, 4> kRungWords{"restart_service", "reset_gpu",
-                                                            "reboot", "claim"};
-
-constexpr const auto& json_words(Rung /*type*/) { return kRungWords; }
+MUSTER_WORDS(Rung, "restart_service", "reset_gpu", "reboot", "claim");
 
 enum class State {
   // An action.
@@ -39,11 +35,9 @@ enum class State {
   reopened,      // it came back with the same fault
 };
 
-inline constexpr std::array<std::string_view, 14> kStateWords{
-    "shadow",   "reserved", "succeeded",    "failed", "ambiguous", "superseded", "cancelled",
-    "prepared", "sent",     "acknowledged", "out",    "returned",  "verified",   "reopened"};
-
-constexpr const auto& json_words(State /*type*/) { return kStateWords; }
+MUSTER_WORDS(State, "shadow", "reserved", "succeeded", "failed", "ambiguous", "superseded",
+             "cancelled", "prepared", "sent", "acknowledged", "out", "returned", "verified",
+             "reopened");
 
 struct RepairRecord {
   static constexpr std::string_view kSchema = "muster.repair/1";
