@@ -62,7 +62,7 @@ class CauseTable {
 };
 
 // The parts of a node from one report that lists other ones to the next.
-struct Fitting {
+struct FittedInterval {
   std::int64_t started = 0, ended = 0;
   std::vector<Part> parts;
 };
@@ -188,9 +188,9 @@ class CausesQuestion {
   }
 
   // By node, in the order of time.
-  [[nodiscard]] Result<std::unordered_map<std::int64_t, std::vector<Fitting>>> read_fittings()
-      const {
-    std::unordered_map<std::int64_t, std::vector<Fitting>> by_node;
+  [[nodiscard]] Result<std::unordered_map<std::int64_t, std::vector<FittedInterval>>>
+  read_fittings() const {
+    std::unordered_map<std::int64_t, std::vector<FittedInterval>> by_node;
     std::unordered_map<std::int64_t, std::vector<Part>> known;
     std::vector<std::pair<std::int64_t, std::pair<std::int64_t, std::int64_t>>> starts;
     TRY(database_.each("SELECT node, started, fitting FROM fitted ORDER BY node, started",

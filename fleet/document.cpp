@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
-#include <deque>
 #include <optional>
 #include <utility>
 
@@ -42,7 +41,7 @@ struct StoredReport {
   MUSTER_FIELD(std::string, muster, "");
   MUSTER_REQUIRED(std::vector<CheckResult>, checks, "");
   MUSTER_REQUIRED(std::vector<Finding>, findings, "");
-  MUSTER_FIELD(ByName<CheckValues>, values, "");
+  MUSTER_FIELD(ValuesBuilder, values, "");
   MUSTER_FIELD(std::vector<Measurement>, measurements, "");
   MUSTER_FIELD(std::vector<Reading>, readings, "");
 };
@@ -121,16 +120,10 @@ std::string conditions_of(const MeasurementConditions& on) {
 }
 
 Values values_of(const StoredReport& report) {
-  ValuesBuilder builder;
-  for (const auto& [check, of_check] : report.values) {
-    for (const auto& [device, number] : of_check.by_device) {
-      builder.add(check, device, of_check.unit, number);
-    }
-  }
-  std::deque<std::string> quantities;  // do not move
+  auto values = report.values;
   for (const auto& each : report.readings) {
     if (each.metric.ends_with("_info")) continue;
-    auto& quantity = quantities.emplace_back(each.metric);
+    auto quantity = each.metric;
     std::string_view device = "node";
     for (const auto& [label, text] : each.labels) {
       if (label == "device") {
@@ -139,15 +132,15 @@ Values values_of(const StoredReport& report) {
         quantity += fmt::format(" {}", text);
       }
     }
-    builder.add(quantity, device, "", each.value);
+    values.add(quantity, device, "", each.value);
   }
   for (const auto& each : report.measurements) {
     const auto& on = each.conditions;
-    quantities.push_back(
-        fmt::format("{} {}", on.test.empty() ? on.collective : on.test, each.quantity));
-    builder.add(quantities.back(), on.device, each.unit, each.value, conditions_of(on));
+    const auto quantity =
+        fmt::format("{} {}", on.test.empty() ? on.collective : on.test, each.quantity);
+    values.add(quantity, on.device, each.unit, each.value, conditions_of(on));
   }
-  return builder.take();
+  return values.take();
 }
 
 // The ids of the checks that came to a judgement.
@@ -185,14 +178,16 @@ std::string found_in(const StoredReport& report,
   return text;
 }
 
-std::string fitting_of(std::vector<Part> parts, const std::string& physical_host) {
+Fitting fitting_of(std::vector<Part> parts, const std::string& physical_host) {
   std::erase_if(parts, [](const Part& part) { return part.serial.empty() || part.kind.empty(); });
   if (!physical_host.empty()) {
     parts.push_back({.kind = "host", .device = "node", .serial = physical_host});
   }
   std::string text;
-  if (!parts.empty()) JsonWriter(text, kLongestName).write(parts);
-  return text;
+  for (const auto& part : parts) {
+    for_each_field<Part>([&](const auto& field) { append_with_size(text, part.*field.member); });
+  }
+  return {.parts = std::move(parts), .sum = sum_of(text)};
 }
 
 std::string stack_text(const ByName<std::string>& stack) {
@@ -207,7 +202,7 @@ void finish(NodeReport& report) {
                                     report.stack, report.scope.sum));
 }
 
-Result<NodeReport> node_report(const StoredReport& from) {
+Result<NodeReport> node_report(StoredReport from) {
   NodeReport report;
   TRY_ASSIGN(report.node, node_name(from.node.value_or("")));
   TRY_ASSIGN(report.at, time_of(from.started));
@@ -220,7 +215,7 @@ Result<NodeReport> node_report(const StoredReport& from) {
   report.muster = printable_name(from.muster);
   report.stack = stack_text(from.stack);
   report.scope = make_entry(scope_of(from));
-  report.fitting = make_entry(fitting_of(from.parts, report.physical_host));
+  report.fitting = fitting_of(std::move(from.parts), report.physical_host);
   report.values = values_of(from);
   report.found = found_in(from, [](const Finding& finding) { return finding.device; });
   finish(report);
@@ -254,12 +249,12 @@ Result<std::vector<Record>> job_records(const StoredReport& job, std::int64_t su
     about.node = accused;
     about.verdict = Verdict::unhealthy;
     about.parts.clear();
-    about.values.clear();
+    about.values = {};
     about.measurements.clear();
     about.readings.clear();
     std::erase_if(about.checks,
                   [](const CheckResult& check) { return check.outcome != Outcome::fail; });
-    TRY_ASSIGN(auto report, node_report(about));
+    TRY_ASSIGN(auto report, node_report(std::move(about)));
     report.found =
         found_in(job, [&](const Finding& finding) { return device_on(accused, finding); });
     report.sum = sum;
@@ -268,9 +263,9 @@ Result<std::vector<Record>> job_records(const StoredReport& job, std::int64_t su
   return records;
 }
 
-Result<std::vector<Record>> records_of(const StoredReport& report, std::int64_t sum) {
+Result<std::vector<Record>> records_of(StoredReport report, std::int64_t sum) {
   if (!report.node) return job_records(report, sum);
-  TRY_ASSIGN(auto about, node_report(report));
+  TRY_ASSIGN(auto about, node_report(std::move(report)));
   about.sum = sum;
   std::vector<Record> records;
   records.emplace_back(std::move(about));
@@ -286,7 +281,7 @@ Result<std::vector<Record>> records_of(const StoredAnswer& answer, std::int64_t 
     if (report.physical_host.empty()) report.physical_host = answer.physical_host;
     if (report.parts.empty()) report.parts = answer.parts;
     if (report.stack.empty()) report.stack = answer.stack;
-    TRY_ASSIGN(auto about, node_report(report));
+    TRY_ASSIGN(auto about, node_report(std::move(report)));
     about.sum = sum + static_cast<std::int64_t>(records.size());
     records.emplace_back(std::move(about));
     return {};
@@ -353,7 +348,7 @@ Result<std::vector<Record>> read_as(const JsonReader& json, std::int64_t sum) {
   T document;
   json.read(document);
   if (json.failed()) return std::vector<Record>();
-  return records_of(document, sum);
+  return records_of(std::move(document), sum);
 }
 
 Result<std::vector<Record>> read_attempt(const JsonReader& json, std::int64_t sum) {
@@ -437,6 +432,12 @@ Result<std::vector<Record>> read_snapshot(std::string_view text, std::int64_t su
 
 }  // namespace
 
+void append_with_size(std::string& all, std::string_view text) {
+  const std::uint64_t size = text.size();
+  all.append(reinterpret_cast<const char*>(&size), sizeof size);
+  all += text;
+}
+
 // Looking the algorithm up takes as long as hashing a short text.
 std::int64_t sum_of(std::string_view text) {
   static const EVP_MD* const kSha256 = ::EVP_MD_fetch(nullptr, "SHA256", nullptr);
@@ -471,7 +472,8 @@ Result<std::vector<Record>> parse_document(std::string_view text, const JudgeSna
     is_snapshot = schema->read == nullptr;
     if (!is_snapshot) records = schema->read(json, sum);
   }));
-  return is_snapshot ? read_snapshot(text, sum, judge) : records;
+  if (is_snapshot) return read_snapshot(text, sum, judge);
+  return records;
 }
 
 }  // namespace muster::fleet

@@ -13,6 +13,7 @@
 
 #include "lib/base/fields.hpp"
 #include "lib/base/result.hpp"
+#include "lib/node/parts.hpp"
 #include "lib/report/finding.hpp"
 
 namespace muster {
@@ -30,6 +31,8 @@ struct Entry {
 };
 
 [[nodiscard]] std::int64_t sum_of(std::string_view text);
+// Appends a text to others of which there is one sum, so that it tells where each begins.
+void append_with_size(std::string& all, std::string_view text);
 [[nodiscard]] Entry make_entry(std::string text);
 
 // A finding in report.found.
@@ -53,10 +56,20 @@ struct Position {
   bool operator==(const Position&) const = default;
 };
 
+struct Layout {
+  std::int64_t sum = 0;  // of all positions
+  std::vector<Position> positions;
+};
+
 struct Values {
-  std::shared_ptr<const std::vector<Position>> positions;  // null without values
-  std::int64_t layout = 0;                                 // the sum of all positions
-  std::string bytes;                                       // float32, little-endian
+  std::shared_ptr<const Layout> layout;  // null without values
+  std::string bytes;                     // float32, little-endian
+};
+
+// The parts of a node; none if its report lists none.
+struct Fitting {
+  std::vector<Part> parts;
+  std::int64_t sum = 0;
 };
 
 // A report about one node.
@@ -69,7 +82,7 @@ struct NodeReport {
   std::string context, benchmark, profile, physical_host, muster, stack;
   std::int64_t setup = 0;  // the sum of these and of the scope
   Entry scope;             // the checks that it judged, JSON
-  Entry fitting;           // the parts, JSON; empty if none is listed
+  Fitting fitting;
   Values values;
   std::string found;  // JSON; empty if there is nothing
 };

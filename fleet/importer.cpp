@@ -7,6 +7,8 @@
 #include <utility>
 
 #include "fleet/store.hpp"
+#include "fleet/values.hpp"
+#include "lib/base/json_write.hpp"
 #include "lib/base/text.hpp"
 
 namespace muster::fleet {
@@ -36,29 +38,27 @@ Result<std::int64_t> Importer::entry_id(Ids& known, std::int64_t sum, std::strin
   return known[sum] = *id;
 }
 
-Result<std::int64_t> Importer::node_id(std::string_view name) {
-  const auto found = nodes_.find(std::string(name));
-  if (found != nodes_.end()) return found->second;
-  TRY_ASSIGN(auto id,
-             database_.whole("SELECT id FROM node WHERE cluster = ? AND name = ?", cluster_, name));
-  if (!id) {
-    TRY_ASSIGN(id,
-               inserted(database_, "INSERT INTO node(cluster, name) VALUES(?, ?)", cluster_, name));
-  }
-  return nodes_[std::string(name)] = *id;
+Result<Importer::KnownNode*> Importer::node_of(std::string_view name) {
+  const auto [known, is_new] = nodes_.try_emplace(std::string(name));
+  auto& node = known->second;
+  if (!is_new) return &node;
+  TRY(database_.run("INSERT OR IGNORE INTO node(cluster, name) VALUES(?, ?)", cluster_, name));
+  TRY(database_.each(
+      "SELECT id, last FROM node WHERE cluster = ? AND name = ?",
+      [&](const Row& row) {
+        node.id = row.whole(0);
+        node.last = row.maybe_whole(1);
+      },
+      cluster_, name));
+  return &node;
 }
 
-Result<void> Importer::touch(std::int64_t node, std::int64_t at) {
-  const auto [found, is_new] = touched_.try_emplace(node);
-  auto& [last, touched] = found->second;
-  if (is_new) {
-    TRY_ASSIGN(last, database_.whole("SELECT last FROM node WHERE id = ?", node));
-  }
-  const auto how = last && at > *last ? Touched::at_end : Touched::anywhere;
-  if (touched == Touched::anywhere || touched == how) return {};
-  touched = how;
+Result<void> Importer::touch(KnownNode& node, std::int64_t at) {
+  const auto how = node.last && at > *node.last ? Touched::at_end : Touched::anywhere;
+  if (node.touched == Touched::anywhere || node.touched == how) return {};
+  node.touched = how;
   return database_.run("UPDATE node SET touched = ? WHERE id = ? AND touched <> 1",
-                       static_cast<int>(how), node);
+                       static_cast<int>(how), node.id);
 }
 
 Result<std::int64_t> Importer::setup_id(const NodeReport& report) {
@@ -78,41 +78,45 @@ Result<std::int64_t> Importer::setup_id(const NodeReport& report) {
   return entry_id(setups_, report.setup, "SELECT id FROM setup WHERE sum = ?", insert);
 }
 
-Result<std::int64_t> Importer::layout_id(const Values& values) {
+Result<std::int64_t> Importer::layout_id(const Layout& layout) {
   const auto insert = [&]() -> Result<std::int64_t> {
-    TRY(database_.run("INSERT INTO layout(sum) VALUES(?)", values.layout));
+    TRY(database_.run("INSERT INTO layout(sum) VALUES(?)", layout.sum));
     const auto id = database_.last_id();
     int place = 0;
-    for (const auto& each : *values.positions) {
+    for (const auto& each : layout.positions) {
       TRY(database_.run("INSERT INTO position VALUES(?, ?, ?, ?, ?, ?)", id, place++, each.quantity,
                         each.device, each.unit, each.conditions));
     }
     return id;
   };
-  return entry_id(layouts_, values.layout, "SELECT id FROM layout WHERE sum = ?", insert);
+  return entry_id(layouts_, layout.sum, "SELECT id FROM layout WHERE sum = ?", insert);
 }
 
-Result<std::optional<std::int64_t>> Importer::fitting_id(const Entry& fitting) {
-  if (fitting.text.empty()) return std::nullopt;
+Result<std::optional<std::int64_t>> Importer::fitting_id(const Fitting& fitting) {
+  if (fitting.parts.empty()) return std::nullopt;
   return entry_id(fittings_, fitting.sum, "SELECT id FROM fitting WHERE sum = ?",
                   [&] {
+                    std::string parts;
+                    JsonWriter(parts, kLongestName).write(fitting.parts);
                     return inserted(database_, "INSERT INTO fitting(sum, parts) VALUES(?, ?)",
-                                    fitting.sum, fitting.text);
+                                    fitting.sum, parts);
                   })
       .map([](std::int64_t id) { return std::optional(id); });
 }
 
-Result<std::optional<std::int64_t>> Importer::boot_id(std::int64_t node, const std::string& boot) {
+Result<std::optional<std::int64_t>> Importer::boot_id(KnownNode& node, const std::string& boot) {
   if (boot.empty()) return std::nullopt;
-  auto key = fmt::format("{} {}", node, boot);
-  const auto found = boots_.find(key);
-  if (found != boots_.end()) return found->second;
-  TRY_ASSIGN(auto id,
-             database_.whole("SELECT id FROM boot WHERE node = ? AND boot_id = ?", node, boot));
-  if (!id) {
-    TRY_ASSIGN(id, inserted(database_, "INSERT INTO boot(node, boot_id) VALUES(?, ?)", node, boot));
+  if (node.boot != boot) {
+    TRY_ASSIGN(auto id, database_.whole("SELECT id FROM boot WHERE node = ? AND boot_id = ?",
+                                        node.id, boot));
+    if (!id) {
+      TRY_ASSIGN(
+          id, inserted(database_, "INSERT INTO boot(node, boot_id) VALUES(?, ?)", node.id, boot));
+    }
+    node.boot = boot;
+    node.boot_id = *id;
   }
-  return boots_[std::move(key)] = *id;
+  return node.boot_id;
 }
 
 Result<std::optional<std::int64_t>> Importer::run_id(const std::string& name) {
@@ -130,30 +134,30 @@ Result<void> Importer::add_record(const Nothing& /*record*/, const NamedDocument
 }
 
 Result<void> Importer::add_record(const NodeReport& report, const NamedDocument& document) {
-  TRY_ASSIGN(const auto node, node_id(report.node));
-  TRY_ASSIGN(const auto boot, boot_id(node, report.boot_id));
+  TRY_ASSIGN(auto* const node, node_of(report.node));
+  TRY_ASSIGN(const auto boot, boot_id(*node, report.boot_id));
   TRY_ASSIGN(const auto setup, setup_id(report));
   TRY_ASSIGN(const auto fitting, fitting_id(report.fitting));
   TRY_ASSIGN(const auto run, run_id(document.run));
   const auto found = report.found.empty() ? std::nullopt : std::optional(report.found);
-  TRY(database_.run("INSERT OR IGNORE INTO report VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?)", node,
+  TRY(database_.run("INSERT OR IGNORE INTO report VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?)", node->id,
                     report.at, report.sum, boot, setup, fitting, run, report.verdict, found));
   if (!database_.has_changed()) {
     ++counts_.known;
   } else {
     ++counts_.reports;
-    TRY(touch(node, report.at));
+    TRY(touch(*node, report.at));
   }
-  if (!report.values.positions) return {};
-  TRY_ASSIGN(const auto layout, layout_id(report.values));
-  return database_.run("INSERT OR IGNORE INTO reading VALUES(?, ?, ?, ?, ?)", report.at, node,
+  if (!report.values.layout) return {};
+  TRY_ASSIGN(const auto layout, layout_id(*report.values.layout));
+  return database_.run("INSERT OR IGNORE INTO reading VALUES(?, ?, ?, ?, ?)", report.at, node->id,
                        report.sum, layout, Blob{report.values.bytes});
 }
 
 Result<void> Importer::add_record(const RunRecord& run, const NamedDocument& /*document*/) {
   std::optional<std::int64_t> layout;
-  if (run.values.positions) {
-    TRY_ASSIGN(layout, layout_id(run.values));
+  if (run.values.layout) {
+    TRY_ASSIGN(layout, layout_id(*run.values.layout));
   }
   return database_.run(
       "INSERT INTO run(kind, name, at, verdict, nodes, layout, vals) VALUES(?, ?, ?, ?, ?, ?, ?) "
@@ -175,8 +179,8 @@ Result<void> Importer::add_record(const SnapshotRecord& snapshot, const NamedDoc
   const auto& report = snapshot.report;
   TRY(add_record(report, document));
   constexpr std::int64_t kWeek_s = 7 * 86'400;
-  TRY_ASSIGN(const auto node, node_id(report.node));
-  TRY_ASSIGN(const auto boot, boot_id(node, report.boot_id));
+  TRY_ASSIGN(auto* const node, node_of(report.node));
+  TRY_ASSIGN(const auto boot, boot_id(*node, report.boot_id));
   TRY_ASSIGN(const auto fitting, fitting_id(report.fitting));
   TRY(
       database_.run("INSERT INTO snapshot VALUES(?, ?, ?, ?, ?, ?, ?, ?) "
@@ -184,7 +188,7 @@ Result<void> Importer::add_record(const SnapshotRecord& snapshot, const NamedDoc
                     "excluded.at, sum = excluded.sum, "
                     "document = excluded.document "
                     "WHERE (excluded.at, excluded.sum) < (at, sum)",
-                    node, report.at, report.at / kWeek_s, boot.value_or(0), fitting.value_or(0),
+                    node->id, report.at, report.at / kWeek_s, boot.value_or(0), fitting.value_or(0),
                     report.verdict, report.sum, Blob{snapshot.document}));
   if (database_.has_changed()) ++counts_.snapshots;
   return {};

@@ -48,14 +48,19 @@ class Importer {
   // Within a transaction of the caller. An error is one of the store, not of the document.
   [[nodiscard]] Result<void> add(const ParsedDocument& parsed);
 
-  [[nodiscard]] Result<std::int64_t> node_id(std::string_view name);
+  [[nodiscard]] Result<std::int64_t> node_id(std::string_view name) {
+    return node_of(name).map([](const KnownNode* node) { return node->id; });
+  }
 
   [[nodiscard]] const ImportCounts& counts() const { return counts_; }
 
  private:
-  struct TouchedNode {
+  struct KnownNode {
+    std::int64_t id = 0;
     std::optional<std::int64_t> last;  // report in the intervals
     Touched touched = Touched::no;
+    std::string boot;  // of the last report that has one
+    std::int64_t boot_id = 0;
   };
 
   using Ids = std::unordered_map<std::int64_t, std::int64_t>;  // by sum
@@ -69,12 +74,14 @@ class Importer {
   [[nodiscard]] Result<void> refuse(const NamedDocument& document, std::string_view why);
 
   [[nodiscard]] Result<std::int64_t> setup_id(const NodeReport& report);
-  [[nodiscard]] Result<std::int64_t> layout_id(const Values& values);
-  [[nodiscard]] Result<std::optional<std::int64_t>> boot_id(std::int64_t node,
+  [[nodiscard]] Result<std::int64_t> layout_id(const Layout& layout);
+  // The node, which is made if there is none.
+  [[nodiscard]] Result<KnownNode*> node_of(std::string_view name);
+  [[nodiscard]] Result<std::optional<std::int64_t>> boot_id(KnownNode& node,
                                                             const std::string& boot);
-  [[nodiscard]] Result<std::optional<std::int64_t>> fitting_id(const Entry& fitting);
+  [[nodiscard]] Result<std::optional<std::int64_t>> fitting_id(const Fitting& fitting);
   [[nodiscard]] Result<std::optional<std::int64_t>> run_id(const std::string& name);
-  [[nodiscard]] Result<void> touch(std::int64_t node, std::int64_t at);
+  [[nodiscard]] Result<void> touch(KnownNode& node, std::int64_t at);
   // The id of an entry of a dictionary, which `insert` makes if there is none.
   template <class Insert>
   [[nodiscard]] Result<std::int64_t> entry_id(Ids& known, std::int64_t sum, std::string_view select,
@@ -83,8 +90,8 @@ class Importer {
   Database& database_;
   std::string cluster_;
   ImportCounts counts_;
-  std::unordered_map<std::string, std::int64_t> nodes_, boots_, runs_;
-  std::unordered_map<std::int64_t, TouchedNode> touched_;
+  std::unordered_map<std::string, KnownNode> nodes_;
+  std::unordered_map<std::string, std::int64_t> runs_;
   Ids scopes_, setups_, fittings_, layouts_;
 };
 

@@ -4,9 +4,9 @@
 #include <algorithm>
 #include <bit>
 #include <cstdint>
-#include <unordered_map>
 #include <utility>
 
+#include "lib/base/json_read.hpp"
 #include "lib/base/text.hpp"
 
 namespace muster::fleet {
@@ -19,6 +19,31 @@ void add_number(std::string& bytes, double number) {
   bytes.append(reinterpret_cast<const char*>(&value), sizeof value);
 }
 
+std::int64_t sum_of_positions(const std::vector<Position>& positions) {
+  std::string text;
+  for (const auto& each : positions) {
+    for (const auto* part : {&each.quantity, &each.device, &each.unit, &each.conditions}) {
+      append_with_size(text, *part);
+    }
+  }
+  return sum_of(text);
+}
+
+// The numbers of a check in the key "values" of a report.
+struct NumbersOfCheck {
+  ValuesBuilder& values;
+  std::string_view check;
+  std::string unit = {};
+};
+
+void read_json(const JsonReader& by_device, NumbersOfCheck& numbers) {
+  by_device.each_member([&](std::string_view device, const JsonReader& json) {
+    double number = 0;
+    json.read(number);
+    numbers.values.add(numbers.check, device, numbers.unit, number);
+  });
+}
+
 }  // namespace
 
 std::string printable_name(std::string_view text) {
@@ -27,34 +52,47 @@ std::string printable_name(std::string_view text) {
                                                  : printable(text, kLongestName);
 }
 
+thread_local std::shared_ptr<const Layout> ValuesBuilder::last_layout;
+
 void ValuesBuilder::add(std::string_view quantity, std::string_view device, std::string_view unit,
-                        double number, std::string conditions) {
-  for (const auto text : {quantity, device, unit, std::string_view(conditions)}) {
-    const auto size = static_cast<std::uint32_t>(text.size());
-    spec_.append(reinterpret_cast<const char*>(&size), sizeof size);
-    spec_ += text;
+                        double number, std::string_view conditions) {
+  add_number(bytes_, number);
+  const auto place = count_++;
+  if (known_ != nullptr) {
+    const auto& positions = known_->positions;
+    const bool is_known = place < positions.size() && positions[place].quantity == quantity &&
+                          positions[place].device == device && positions[place].unit == unit &&
+                          positions[place].conditions == conditions;
+    if (is_known) return;
+    leave_known(place);
   }
-  positions_.push_back({quantity, device, unit, std::move(conditions)});
-  add_number(values_.bytes, number);
+  positions_.push_back({printable_name(quantity), printable_name(device), printable_name(unit),
+                        printable_name(conditions)});
 }
 
 Values ValuesBuilder::take() {
-  if (positions_.empty()) return {};
-  thread_local std::unordered_map<std::int64_t, std::shared_ptr<const std::vector<Position>>> known;
-  values_.layout = sum_of(spec_);
-  auto& positions = known[values_.layout];
-  if (positions == nullptr) positions = made();
-  values_.positions = positions;
-  return std::move(values_);
+  if (count_ == 0) return {};
+  if (known_ != nullptr && count_ < known_->positions.size()) leave_known(count_);
+  if (known_ == nullptr) {
+    const auto sum = sum_of_positions(positions_);
+    known_ = std::make_shared<const Layout>(Layout{sum, std::move(positions_)});
+    last_layout = known_;
+  }
+  return {std::move(known_), std::move(bytes_)};
 }
 
-std::shared_ptr<const std::vector<Position>> ValuesBuilder::made() const {
-  std::vector<Position> positions;
-  for (const auto& each : positions_) {
-    positions.push_back({printable_name(each.quantity), printable_name(each.device),
-                         printable_name(each.unit), printable(each.conditions, kLongestMessage)});
-  }
-  return std::make_shared<const std::vector<Position>>(std::move(positions));
+void ValuesBuilder::leave_known(std::size_t place) {
+  positions_.assign(known_->positions.begin(),
+                    known_->positions.begin() + static_cast<std::ptrdiff_t>(place));
+  known_.reset();
+}
+
+void read_json(const JsonReader& by_check, ValuesBuilder& values) {
+  by_check.each_member([&](std::string_view check, const JsonReader& json) {
+    NumbersOfCheck numbers{.values = values, .check = check};
+    json.member("unit", numbers.unit);
+    json.member("by_device", numbers);
+  });
 }
 
 }  // namespace muster::fleet

@@ -10,6 +10,10 @@
 
 #include "fleet/document.hpp"
 
+namespace muster {
+class JsonReader;
+}
+
 namespace muster::fleet {
 
 // Names are kept whole, so that two nodes never become one.
@@ -19,26 +23,27 @@ inline constexpr std::size_t kLongestMessage = 400;
 // Printable, and whole.
 [[nodiscard]] std::string printable_name(std::string_view text);
 
-// Most reports have the same layout: its positions are made once for each batch, which has a thread
-// of its own.
+// Most reports of a batch, which has a thread of its own, have the layout of the one before: its
+// positions are only compared.
 class ValuesBuilder {
  public:
-  // The texts must live until take().
   void add(std::string_view quantity, std::string_view device, std::string_view unit, double number,
-           std::string conditions = {});
+           std::string_view conditions = {});
   [[nodiscard]] Values take();
 
  private:
-  struct RawPosition {
-    std::string_view quantity, device, unit;
-    std::string conditions;
-  };
+  // The positions from `place` on differ from the known ones.
+  void leave_known(std::size_t place);
 
-  [[nodiscard]] std::shared_ptr<const std::vector<Position>> made() const;
+  std::string bytes_;
+  std::size_t count_ = 0;
+  std::shared_ptr<const Layout> known_ = last_layout;  // null once a position differs
+  std::vector<Position> positions_;
 
-  std::string spec_;
-  std::vector<RawPosition> positions_;
-  Values values_;
+  static thread_local std::shared_ptr<const Layout> last_layout;
 };
+
+// The key "values" of a report.
+void read_json(const JsonReader& by_check, ValuesBuilder& values);
 
 }  // namespace muster::fleet

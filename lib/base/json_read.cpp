@@ -51,11 +51,11 @@ void JsonReader::read_member(std::string_view key, void* value, Read read_value,
   if (presence == Presence::required) error_ = fmt::format("{}/{}: missing", place(), key);
 }
 
-void JsonReader::read_members(void* map, Place place_of, Read read_value) const {
+void JsonReader::visit_members(const void* visit, VisitMember call) const {
   simdjson::dom::object object;
   if (json_.get(object) != SUCCESS) return refuse("expected an object");
   for (const auto [key, value] : object) {
-    if (!failed()) read_value(JsonReader(*this, value, key), place_of(map, key));
+    if (!failed()) call(visit, key, JsonReader(*this, value, key));
   }
 }
 

@@ -73,10 +73,17 @@ class JsonReader {
 
   template <class T>
   void read(std::map<std::string, T>& values) const {
-    constexpr auto kPlace = [](void* map, std::string_view key) -> void* {
-      return &(*static_cast<std::map<std::string, T>*>(map))[std::string(key)];
-    };
-    read_members(&values, kPlace, &read_as<T>);
+    each_member([&](std::string_view key, const JsonReader& value) {
+      value.read(values[std::string(key)]);
+    });
+  }
+
+  // Calls visit(key, value) for the members of an object, in order, until one is wrong.
+  template <class Visit>
+  void each_member(const Visit& visit) const {
+    visit_members(&visit, [](const void* of, std::string_view key, const JsonReader& value) {
+      (*static_cast<const Visit*>(of))(key, value);
+    });
   }
 
   template <class T>
@@ -94,7 +101,7 @@ class JsonReader {
 
   // Type-erased: code shared by all types takes the address of a value and a function to read it.
   using Read = void (*)(const JsonReader&, void* value);
-  using Place = void* (*)(void* map, std::string_view key);
+  using VisitMember = void (*)(const void* visit, std::string_view key, const JsonReader& value);
 
   template <class T>
   static void read_as(const JsonReader& json, void* value) {
@@ -108,7 +115,7 @@ class JsonReader {
       : json_(json), error_(outer.error_), outer_(&outer), key_(key), index_(index) {}
 
   void read_member(std::string_view key, void* value, Read read, Presence presence) const;
-  void read_members(void* map, Place place, Read read) const;
+  void visit_members(const void* visit, VisitMember call) const;
   void read_items(void* values, std::size_t size, Read read) const;
   [[nodiscard]] std::string place() const;
   [[nodiscard]] bool is_null() const;

@@ -206,6 +206,26 @@ TEST_F(ImportTest, KeepsTheReadingsOfAVerboseReport) {
   EXPECT_THAT(rows("store", "SELECT hex(vals) FROM reading"), ElementsAre("0000C8430000003F"));
 }
 
+// A layout is compared with the one before.
+TEST_F(ImportTest, KeepsTheValuesOfEachLayout) {
+  const auto report = [](int day, std::string_view by_device) {
+    auto text = report_with("", "healthy", day);
+    text.pop_back();
+    return fmt::format(R"({},"values":{{"a.b":{{"unit":"C","by_device":{{{}}}}}}}}})", text,
+                       by_device);
+  };
+  add("store", {report(1, R"("x":1,"y":2)"), report(2, R"("x":2)"), report(3, R"("x":3,"y":1)"),
+                report(4, R"("x":1,"y":2,"z":3)"), report(5, R"("y":1,"x":2)"),
+                report(6, R"("x\u0001":1)"), report(7, R"("x\\x01":2)")});
+  EXPECT_THAT(rows("store",
+                   "SELECT group_concat(device || '=' || substr(hex(vals), place * 8 + 1, 8)) "
+                   "FROM reading JOIN position USING(layout) GROUP BY at"),
+              ElementsAre("x=0000803F,y=00000040", "x=00000040", "x=00004040,y=0000803F",
+                          "x=0000803F,y=00000040,z=00004040", "y=0000803F,x=00000040",
+                          R"(x\x01=0000803F)", R"(x\x01=00000040)"));
+  EXPECT_THAT(rows("store", "SELECT count(*) FROM layout"), ElementsAre("5"));
+}
+
 TEST_F(ImportTest, AFaultOfManyDevicesIsOneIncident) {
   add("store",
       {report_with(fmt::format("{},{}", failure("gpu1"), failure("gpu2")), "unhealthy", 1)});
