@@ -5,8 +5,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <condition_variable>
 #include <deque>
-#include <future>
+#include <mutex>
+#include <optional>
 #include <thread>
 #include <utility>
 
@@ -34,27 +36,90 @@ Batch parse(std::vector<NamedDocument> documents, const JudgeSnapshot& judge) {
   return batch;
 }
 
+// Reads and parses on threads, at most a second of work ahead of the one that takes the batches, in
+// the order of the source.
+class BatchesAhead {
+ public:
+  BatchesAhead(DocumentSource& source, const JudgeSnapshot& judge)
+      : source_(source), judge_(judge) {
+    const auto count = std::max(1U, std::thread::hardware_concurrency());
+    for (unsigned i = 0; i < count; ++i) threads_.emplace_back([this] { parse_ahead(); });
+  }
+
+  ~BatchesAhead() {
+    const std::lock_guard lock(mutex_);
+    ended_ = true;
+    changed_.notify_all();
+  }
+
+  BatchesAhead(const BatchesAhead&) = delete;
+  BatchesAhead& operator=(const BatchesAhead&) = delete;
+
+  // Empty at the end; not to be called after it.
+  [[nodiscard]] Result<Batch> next() {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [&] { return !ahead_.empty() && ahead_.front(); });
+    auto batch = *std::move(ahead_.front());
+    ahead_.pop_front();
+    changed_.notify_all();
+    return batch;
+  }
+
+ private:
+  using Place = std::optional<Result<Batch>>;  // empty while the batch is being parsed
+
+  void parse_ahead() {
+    for (;;) {
+      Result<std::vector<NamedDocument>> documents;
+      Place* const place = read(documents);
+      if (place == nullptr) return;
+      auto batch = documents.map([&](auto& read) { return parse(std::move(read), judge_); });
+      const std::lock_guard lock(mutex_);
+      *place = std::move(batch);
+      changed_.notify_all();
+    }
+  }
+
+  // Returns where the batch of the documents belongs; null after the end.
+  [[nodiscard]] Place* read(Result<std::vector<NamedDocument>>& documents) {
+    constexpr std::size_t kMostAhead = 64;
+    const std::lock_guard reading(reading_);
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [&] { return ended_ || ahead_.size() < kMostAhead; });
+    if (ended_) return nullptr;
+    lock.unlock();
+    documents = source_.next();
+    lock.lock();
+    if (!documents || documents->empty()) ended_ = true;
+    return &ahead_.emplace_back();
+  }
+
+  DocumentSource& source_;
+  const JudgeSnapshot& judge_;
+  std::mutex reading_, mutex_;
+  std::condition_variable changed_;
+  std::deque<Place> ahead_;
+  bool ended_ = false;
+  std::vector<std::jthread> threads_;  // joined first
+};
+
 }  // namespace
 
 Result<void> import_documents(Database& database, Importer& importer, DocumentSource& source,
                               const JudgeSnapshot& judge) {
-  const std::size_t threads = std::max(1U, std::thread::hardware_concurrency());
-  std::deque<std::future<Batch>> pending;
-  for (bool more = true; more || !pending.empty();) {
-    while (more && pending.size() <= threads) {
-      TRY_ASSIGN(auto documents, source.next());
-      more = !documents.empty();
-      if (!more) break;
-      pending.push_back(std::async(std::launch::async, parse, std::move(documents), judge));
-    }
-    if (pending.empty()) break;
-    const auto batch = pending.front().get();
-    pending.pop_front();
-    TRY(in_transaction(database, [&]() -> Result<void> {
+  // Reports of several days fill the pages of their nodes together.
+  constexpr int kBatchesAtOnce = 256;
+  BatchesAhead batches(source, judge);
+  bool more = true;
+  const auto add_some = [&]() -> Result<void> {
+    for (int i = 0; i < kBatchesAtOnce && more; ++i) {
+      TRY_ASSIGN(const auto batch, batches.next());
       for (const auto& parsed : batch) TRY(importer.add(parsed));
-      return {};
-    }));
-  }
+      more = !batch.empty();
+    }
+    return {};
+  };
+  while (more) TRY(in_transaction(database, add_some));
   TRY_ASSIGN([[maybe_unused]] const auto renewed, renew_intervals(database));
   return {};
 }

@@ -19,7 +19,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::size_t kLargest = 64UL << 20U;  // of a document
-constexpr std::size_t kPiece = 1UL << 20U;
+constexpr std::size_t kPiece = 256UL << 10U;
 
 // Whether a line is a document by itself, and not the first line of an indented one.
 bool is_document(std::string_view line) {
@@ -152,9 +152,10 @@ Result<std::optional<std::string>> DocumentSource::next_line() {
       return make_error(fmt::format("line {}: more than {} bytes", file.line + 1, kLargest));
     }
     file.buffer.erase(0, std::exchange(file.used, 0));
+    const auto searched = file.buffer.size();
     TRY_ASSIGN(const bool more, read_more());
     if (!more && file.buffer.empty()) return std::nullopt;
-    end = more ? file.buffer.find('\n') : file.buffer.size();
+    end = more ? file.buffer.find('\n', searched) : file.buffer.size();
   }
   ++file.line;
   auto text = file.buffer.substr(file.used, end - file.used);

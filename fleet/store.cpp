@@ -87,7 +87,7 @@ OrFailure<Store> Store::open_to_write(const fs::path& file) {
   TRY_ASSIGN(const bool is_store, check_version(*database, file));
   const auto settings = database->execute(
       "PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA cache_size = -262144;"
-      "PRAGMA temp_store = MEMORY; PRAGMA foreign_keys = OFF;");
+      "PRAGMA wal_autocheckpoint = 25000; PRAGMA temp_store = MEMORY; PRAGMA foreign_keys = OFF;");
   if (!settings) return undecided(settings.error());
   if (!is_store) {
     const auto created = create_tables(*database);
