@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fleet/intervals.hpp"
 
+#include <algorithm>
 #include <limits>
 #include <map>
 #include <optional>
@@ -57,7 +58,7 @@ class Renewal {
         node, past.since.value_or(std::numeric_limits<std::int64_t>::min())));
     TRY(read);
     past.history.finish();
-    TRY(write(node, past.history, past.since.has_value()));
+    TRY(write(node, past));
     for (const auto& [started, fitting] : past.fitted) {
       TRY(database_.run("INSERT OR REPLACE INTO fitted VALUES(?, ?, ?)", node, started, fitting));
     }
@@ -95,7 +96,8 @@ class Renewal {
 
   // What the walk through the reports of a node knows.
   struct Past {
-    std::optional<std::int64_t> since;  // reports until then are in it
+    std::optional<std::int64_t> since;     // reports until then are in it
+    std::vector<SeatInterval> open_seats;  // in the store
     NodeHistory history;
     Newest newest;
     std::map<std::int64_t, Newest> boots;
@@ -123,23 +125,22 @@ class Renewal {
     TRY(database_.each(
         "SELECT started, fitting FROM fitted WHERE node = ? ORDER BY started DESC LIMIT 1",
         [&](const Row& row) { past.fitted.emplace_back(row.whole(0), row.whole(1)); }, node));
-    TRY(read_open_intervals(node, past.history));
+    TRY(read_open_intervals(node, past));
     return past;
   }
 
-  [[nodiscard]] Result<void> read_open_intervals(std::int64_t node, NodeHistory& history) {
-    std::vector<SeatInterval> seats;
+  [[nodiscard]] Result<void> read_open_intervals(std::int64_t node, Past& past) {
     TRY(database_.each(
         "SELECT part, kind, slot, device, started, last FROM seat JOIN part ON part.id = part "
         "WHERE node = ? AND ended IS NULL",
         [&](const Row& row) {
-          seats.push_back({.seat = {.part = row.whole(0),
-                                    .kind = std::string(row.text(1)),
-                                    .slot = std::string(row.text(2)),
-                                    .device = std::string(row.text(3))},
-                           .started = row.whole(4),
-                           .last = row.whole(5),
-                           .ended = {}});
+          past.open_seats.push_back({.seat = {.part = row.whole(0),
+                                              .kind = std::string(row.text(1)),
+                                              .slot = std::string(row.text(2)),
+                                              .device = std::string(row.text(3))},
+                                     .started = row.whole(4),
+                                     .last = row.whole(5),
+                                     .ended = {}});
         },
         node));
     std::vector<FindingInterval> findings;
@@ -159,7 +160,7 @@ class Renewal {
           uptime = {row.whole(0), row.whole(1), row.maybe_whole(2)};
         },
         node));
-    history.resume(std::move(seats), std::move(findings), uptime);
+    past.history.resume(past.open_seats, std::move(findings), uptime);
     return {};
   }
 
@@ -264,28 +265,49 @@ class Renewal {
 
   // If documents disagree about the model, the last in the alphabet counts, in every order.
   [[nodiscard]] Result<std::int64_t> id_of(const Part& part) {
-    std::optional<std::int64_t> id;
-    bool is_other_model = false;
-    TRY(database_.each(
-        "SELECT id, model FROM part WHERE kind = ? AND serial = ?",
-        [&](const Row& row) {
-          id = row.whole(0);
-          is_other_model = row.text(1) < part.model;
-        },
-        part.kind, part.serial));
-    if (is_other_model)
-      TRY(database_.run("UPDATE part SET model = ? WHERE id = ?", part.model, *id));
-    if (id) return *id;
-    TRY(database_.run("INSERT INTO part(kind, serial, model) VALUES(?, ?, ?)", part.kind,
-                      part.serial, part.model));
-    return database_.last_id();
+    if (parts_.empty()) TRY(read_parts());
+    const auto [known, is_new] = parts_.try_emplace({part.kind, part.serial});
+    auto& [id, model] = known->second;
+    if (is_new) {
+      TRY(database_.run("INSERT INTO part(kind, serial, model) VALUES(?, ?, ?)", part.kind,
+                        part.serial, part.model));
+      id = database_.last_id();
+    } else if (model < part.model) {
+      TRY(database_.run("UPDATE part SET model = ? WHERE id = ?", part.model, id));
+    }
+    model = std::max(model, part.model);
+    return id;
   }
 
-  // Most seats only have a later `last`: rows with other keys are rare.
-  [[nodiscard]] Result<void> write_seats(std::int64_t node, const NodeHistory& history,
-                                         bool is_resumed) {
+  // All of them: most renewals are of a whole cluster.
+  [[nodiscard]] Result<void> read_parts() {
+    return database_.each("SELECT kind, serial, id, model FROM part", [&](const Row& row) {
+      parts_[{std::string(row.text(0)), std::string(row.text(1))}] = {row.whole(2),
+                                                                      std::string(row.text(3))};
+    });
+  }
+
+  // Most seats only have a later `last`, the same for all: rows with other keys are rare.
+  [[nodiscard]] Result<void> write_seats(std::int64_t node, const Past& past) {
+    const auto& seats = past.history.seats;
+    if (seats.empty()) return {};
+    const auto last_of = [](const std::vector<SeatInterval>& of) {
+      return std::ranges::max(of, {}, &SeatInterval::last).last;
+    };
+    auto stored = past.open_seats;
+    if (!stored.empty()) {
+      const auto before = last_of(stored);
+      const auto now = last_of(seats);
+      TRY(database_.run("UPDATE seat SET last = ? WHERE node = ? AND ended IS NULL AND last = ?",
+                        now, node, before));
+      for (auto& each : stored) {
+        if (each.last == before) each.last = now;
+      }
+    }
     const auto write = [&]() -> Result<void> {
-      for (const auto& each : history.seats) {
+      for (std::size_t i = 0; i < seats.size(); ++i) {
+        const auto& each = seats[i];
+        if (i < stored.size() && each == stored[i]) continue;
         TRY(
             database_.run("INSERT INTO seat VALUES(?, ?, ?, ?, ?, ?, ?) "
                           "ON CONFLICT(node, slot, part, started) DO UPDATE SET "
@@ -296,9 +318,9 @@ class Renewal {
       return {};
     };
     TRY(write());
-    if (is_resumed) return {};
+    if (past.since) return {};
     TRY_ASSIGN(const auto rows, database_.whole("SELECT count(*) FROM seat WHERE node = ?", node));
-    if (rows == std::ssize(history.seats)) return {};
+    if (rows == std::ssize(seats)) return {};
     TRY(database_.run("DELETE FROM seat WHERE node = ?", node));
     return write();
   }
@@ -318,9 +340,10 @@ class Renewal {
     return database_.run("DELETE FROM uptime WHERE node = ?", node);
   }
 
-  [[nodiscard]] Result<void> write(std::int64_t node, const NodeHistory& history, bool is_resumed) {
-    TRY(forget(node, is_resumed));
-    TRY(write_seats(node, history, is_resumed));
+  [[nodiscard]] Result<void> write(std::int64_t node, const Past& past) {
+    const auto& history = past.history;
+    TRY(forget(node, past.since.has_value()));
+    TRY(write_seats(node, past));
     for (const auto& each : history.findings) {
       const auto& finding = each.finding;
       TRY(database_.run(
@@ -345,12 +368,13 @@ class Renewal {
   Database& database_;
   Read<Setup> setups_;
   Read<std::vector<SeatedPart>> fittings_;
+  std::map<std::pair<std::string, std::string>, std::pair<std::int64_t, std::string>> parts_;
 };
 
 }  // namespace
 
 Result<std::uint64_t> renew_intervals(Database& database) {
-  constexpr std::size_t kNodesAtOnce = 500;
+  constexpr std::size_t kNodesAtOnce = 2000;
   std::vector<std::pair<std::int64_t, Touched>> nodes;
   TRY(database.each("SELECT id, touched FROM node WHERE touched ORDER BY id", [&](const Row& row) {
     nodes.emplace_back(row.whole(0), static_cast<Touched>(row.whole(1)));

@@ -17,6 +17,8 @@ namespace muster::fleet {
 struct SeatedPart {
   std::int64_t part = 0;
   std::string kind, slot, device;
+
+  bool operator==(const SeatedPart&) const = default;
 };
 
 // A report as the store has it.
@@ -34,6 +36,8 @@ struct SeatInterval {
   SeatedPart seat;
   std::int64_t started = 0, last = 0;
   std::optional<std::int64_t> ended;
+
+  bool operator==(const SeatInterval&) const = default;
 };
 
 struct FindingInterval {

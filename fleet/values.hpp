@@ -23,13 +23,15 @@ inline constexpr std::size_t kLongestMessage = 400;
 // Printable, and whole.
 [[nodiscard]] std::string printable_name(std::string_view text);
 
-// Most reports of a batch, which has a thread of its own, have the layout of the one before: its
-// positions are only compared.
+// Most reports that a thread parses have the layout of the one before: its positions are only
+// compared.
 class ValuesBuilder {
  public:
   void add(std::string_view quantity, std::string_view device, std::string_view unit, double number,
            std::string_view conditions = {});
   [[nodiscard]] Values take();
+
+  bool operator==(const ValuesBuilder&) const = default;
 
  private:
   // The positions from `place` on differ from the known ones.
