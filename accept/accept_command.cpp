@@ -38,7 +38,7 @@ namespace {
 using namespace accept;  // NOLINT(google-build-using-namespace): the command is about nothing else
 
 constexpr std::string_view kSim = "sim";
-constexpr std::string_view kHelp = "help";  // of --sim
+constexpr std::string_view kHelp = "help";  // --sim help
 
 template <class T>
 OrFailure<T> or_usage(Result<T> result) {
@@ -60,7 +60,7 @@ Result<std::int64_t> soak_of(const std::string& text) {
   return static_cast<std::int64_t>(time->value);
 }
 
-// The plan of the command line, checked against the number of nodes.
+// Returns the plan of the command line, checked against the number of nodes.
 OrFailure<Plan> plan_of(const AcceptCommand& command, std::size_t nodes) {
   TRY_ASSIGN(auto plan,
              or_configuration(read_plan(command.plan.empty() ? "standard" : command.plan)));
@@ -90,7 +90,7 @@ std::string muster_on_nodes(const AcceptCommand& command) {
   return failure ? "/usr/bin/muster" : self.string();
 }
 
-// Reports an error in --by or --sim before a folder is made.
+// Reports an error in --by or --sim before the folder is created.
 OrFailure<void> check_fleet(const AcceptCommand& command, const Order& order,
                             const Caller& caller) {
   const auto fleet = command.by == kSim
@@ -102,7 +102,7 @@ OrFailure<void> check_fleet(const AcceptCommand& command, const Order& order,
   return tl::unexpected(Failure{.status = kExitUsage, .message = fleet.error().message});
 }
 
-// A new order, or the one on record if it is the same.
+// Returns a new order, or the one on record if it is the same.
 OrFailure<RunFolder> open_run(const AcceptCommand& command, const Caller& caller) {
   const std::filesystem::path path = command.run;
   std::error_code failure;
@@ -111,7 +111,7 @@ OrFailure<RunFolder> open_run(const AcceptCommand& command, const Caller& caller
     return tl::unexpected(Failure{
         .status = kExitUsage,
         .message =
-            fmt::format("{} is not the folder of a run, and no nodes are given", command.run)});
+            fmt::format("{} is not the folder of a run, and no nodes were given", command.run)});
   }
   std::vector<OrderedNode> nodes;
   if (!command.words.empty()) {
@@ -144,7 +144,7 @@ std::vector<bool> all_reachable(const Order& order) {
   return std::vector<bool>(order.nodes.size(), true);
 }
 
-// The wall clock, or the end of the newest attempt: that of a simulated fleet is ahead.
+// Returns the wall time, or the end of the newest attempt: a simulated fleet's clock is ahead.
 std::int64_t time_of(const RunFolder& folder) {
   auto time = now();
   for (const auto& attempt : folder.results().attempts) time = std::max(time, attempt.ended);
@@ -174,7 +174,7 @@ int make_page(const AcceptCommand& command, const Caller& caller) {
                  exit_status(folder->order().plan, actions));
 }
 
-// The decision of the command line, if it has one.
+// Returns the decision on the command line, if there is one.
 OrFailure<std::optional<Decision>> decision_of(const AcceptCommand& command,
                                                const RunFolder& folder) {
   Decision decision{.why = command.why, .who = folder.who(), .at = now()};
@@ -247,7 +247,7 @@ class Progress {
   std::string shown_;
 };
 
-// 512 programs with four pipes each.
+// Enough for 512 programs with four pipes each.
 void allow_many_files() {
   rlimit limit{};
   if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
@@ -255,7 +255,7 @@ void allow_many_files() {
   static_cast<void>(::setrlimit(RLIMIT_NOFILE, &limit));
 }
 
-// The number of GPUs of each node by its newest inventory.
+// Returns the number of GPUs of each node, from its newest inventory.
 std::vector<std::size_t> gpus_of(const RunFolder& folder) {
   const auto& nodes = folder.order().nodes;
   std::map<std::string_view, const accept::Attempt*> newest;

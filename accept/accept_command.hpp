@@ -16,22 +16,23 @@ struct AcceptCommand {
 
   std::vector<std::string> words;  // host lists and @FILE
   std::string run;                 // folder
-  std::string plan;                // empty: standard, or that of the run
-  std::string by;                  // empty: by what is there
+  std::string plan;                // empty: standard, or the plan of the run
+  std::string by;                  // empty: detected
   std::string soak;                // a time, instead of the plan's
   std::string sim;                 // words of --by sim
   std::string muster;              // the program on the nodes; empty: this one's path
   bool dry_run = false;
   bool status = false;
   bool page = false;
-  accept::For whom = accept::For::site;  // of the page
+  accept::For whom = accept::For::site;  // the reader of the page
   std::string retest, withdraw;          // host lists
   std::string go_on;                     // a check
   std::string why;
-  std::string step;  // on a node: a request of the driver
+  std::string step;  // on a node: a request from the driver
 };
 
-// Exit status: 0 complete, and all are accepted; 1 complete, and not all are; 2 not complete.
+// Returns the exit status: 0 complete and all nodes accepted; 1 complete, but not all accepted; 2
+// not complete.
 [[nodiscard]] int run_accept(const AcceptCommand& command, const Caller& caller);
 
 }  // namespace muster::app

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How the nodes of an acceptance are reached: the interface of Slurm's steps, of ssh, of a site's
-// program, and of the simulated fleet.
+// How the nodes of an acceptance are reached: the interface that Slurm steps, ssh, a site's program
+// and the simulated fleet implement.
 #pragma once
 
 #include <cstdint>
@@ -17,11 +17,11 @@ namespace muster::accept {
 struct EndedStep {
   std::optional<NodeStart> node;
   std::optional<GroupStart> group;
-  std::optional<StepAnswer> answer;  // of the node, or of the one that led the group
-  std::string why{};                 // no answer: a sentence
-  // Without an answer: the node itself stopped answering; else the step was interrupted.
+  std::optional<StepAnswer> answer;  // from the node, or the node that led the group
+  std::string why{};                 // a sentence, if there is no answer
+  // If there is no answer: whether the node itself stopped answering, or the step was interrupted.
   bool lost = false;
-  std::vector<std::size_t> lost_nodes{};  // of a group
+  std::vector<std::size_t> lost_nodes{};  // nodes of the group that stopped answering
 };
 
 class Fleet {
@@ -31,15 +31,15 @@ class Fleet {
   Fleet& operator=(const Fleet&) = delete;
   virtual ~Fleet() = default;
 
-  // Unix time. A simulated fleet has a clock of its own.
+  // Returns Unix time. A simulated fleet has its own clock.
   [[nodiscard]] virtual std::int64_t now() = 0;
-  // By index of the order.
+  // Returns one entry per ordered node.
   [[nodiscard]] virtual std::vector<bool> reachable() = 0;
   virtual void start(const NodeStart& step) = 0;
   virtual void start(const GroupStart& step) = 0;
   // Waits until steps end, until `until`, or until the run is asked to stop.
   [[nodiscard]] virtual std::vector<EndedStep> wait(std::int64_t until) = 0;
-  // Asks the running steps to end; those that do not within 30 s are killed.
+  // Asks the running steps to end, and kills those that have not ended within 30 s.
   virtual void stop() = 0;
 };
 

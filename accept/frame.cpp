@@ -25,7 +25,8 @@ std::string to_base64(std::string_view content) {
   return text;
 }
 
-// Decoded bytes beyond `length` are padding. Empty if it is not Base64 of that length.
+// Decodes Base64. Bytes beyond `length` are padding. Returns nothing if it is not Base64 of that
+// length.
 std::string from_base64(std::string_view text, std::size_t length) {
   if (text.size() != (length + 2) / 3 * 4) return {};
   std::string content(text.size() / 4 * 3, '\0');
@@ -51,7 +52,7 @@ Result<std::string> unframe(std::string_view node, std::string_view output) {
     if (begin == std::string_view::npos) continue;
     const auto words = split_words(line->substr(begin));
     if (words.size() < 2 || words[1] != node) continue;
-    error = {.message = "the answer was cut off or damaged on its way"};
+    error = {.message = "the answer was cut off or damaged in transit"};
     const auto length = words.size() == 5 ? parse_unsigned(words[2]) : make_error("");
     if (!length || *length > words[4].size()) continue;
     auto content = from_base64(words[4], *length);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The one line by which a step sends its answer from a node: "muster1 NODE LENGTH SHA256 BASE64".
-// It is found behind the greetings of a shell, and seen to be cut or damaged.
+// The line in which a step sends its answer from a node: "muster1 NODE LENGTH SHA256 BASE64". It
+// can be found among other output, such as a shell's greeting, and truncation or damage is
+// detected.
 #pragma once
 
 #include <string>
@@ -15,8 +16,8 @@ inline constexpr std::string_view kFrameWord = "muster1";
 // Ends with a newline. `node` must not contain blanks, and the content must not be empty.
 [[nodiscard]] std::string frame(std::string_view node, std::string_view content);
 
-// Returns the content of the last framed line of `node` in the output of a program. An error is
-// marked as `missing` if there is no framed line at all.
+// Returns the content of the last framed line of `node` in a program's output. The error is
+// `missing` if there is no framed line at all.
 [[nodiscard]] Result<std::string> unframe(std::string_view node, std::string_view output);
 
 }  // namespace muster::accept

@@ -15,7 +15,7 @@ void add_failure(Attempt& attempt, Cause cause) {
   cause.remedy = Remedy::report_to_provider;
   cause.evidence = Evidence::hard;
   attempt.causes.push_back(std::move(cause));
-  // An attempt that already failed, or was refused, stays so.
+  // Leaves an attempt that has already failed or was refused as it is.
   if (attempt.end == AttemptEnd::pass || attempt.end == AttemptEnd::warn) {
     attempt.end = AttemptEnd::fail;
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The identity of each node by its inventory, which must be the same after the soak.
+// The identity of each node, from its inventory. It must be the same after the soak.
 #pragma once
 
 #include <cstddef>
@@ -18,10 +18,10 @@ class Identities {
   // Remembers the inventory of a node. In the stage `after`, adds a cause or a remark for each
   // change since then.
   void compare(std::size_t node, const StepAnswer& answer, Attempt& attempt);
-  // The same without an attempt, for answers on record.
+  // Remembers an answer on record, for which there is no attempt to judge.
   void remember(std::size_t node, const StepAnswer& answer);
 
-  // The name that a node has for itself; as ordered, if it never answered.
+  // Returns a node's own host name, or its name in the order if it never answered.
   [[nodiscard]] std::string host(std::size_t node) const;
 
  private:

@@ -16,8 +16,8 @@
 namespace muster::accept {
 namespace {
 
-constexpr std::int64_t kLongestWait = 60;  // seconds, until nodes are looked for again
-constexpr std::int64_t kStopTime = 35;     // seconds, for steps that were asked to end
+constexpr std::int64_t kLongestWait = 60;  // seconds until nodes are looked for again
+constexpr std::int64_t kStopTime = 35;     // seconds that steps have to end when asked to
 
 std::string line_of(std::string_view who, Stage stage, AttemptEnd end, const std::string& why,
                     const std::vector<Cause>& causes) {
@@ -66,7 +66,7 @@ class Driver {
   }
 
  private:
-  // Reads the inventory of a node that answered before this driver, once.
+  // Reads, once, the inventory that a node sent to an earlier driver.
   [[nodiscard]] Result<void> recall(std::size_t node) {
     const auto number = std::exchange(recorded_[node], 0);
     if (number == 0) return {};
@@ -130,7 +130,7 @@ class Driver {
     return {};
   }
 
-  // The newest tests before the soak that passed.
+  // Compares the answer with the newest tests before the soak that passed.
   [[nodiscard]] Result<void> compare_with_node_stage(Attempt& attempt, const StepAnswer& answer) {
     const auto& all = folder_.results().attempts;
     const auto before = std::find_if(all.rbegin(), all.rend(), [&](const Attempt& each) {
@@ -165,7 +165,7 @@ class Driver {
     return {};
   }
 
-  // The attempts as they began; most of them are among the newest.
+  // Finds the attempt that began with `start`. It is usually among the newest.
   [[nodiscard]] Attempt running_attempt(const NodeStart& start) const {
     const auto& name = folder_.order().nodes.at(start.node).name;
     const auto& all = folder_.results().attempts;
@@ -187,7 +187,7 @@ class Driver {
   Fleet& fleet_;
   const LoopHooks& hooks_;
   Identities identities_;
-  std::vector<std::int64_t> recorded_;  // numbers of inventories that were not read yet
+  std::vector<std::int64_t> recorded_;  // numbers of inventories that have not been read yet
   std::size_t running_ = 0;
 };
 

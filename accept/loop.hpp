@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The driver of an acceptance: starts what next() says, judges the answers, and records them, until
-// nothing more can happen.
+// The driver of an acceptance: starts what next() returns, judges the answers and records them,
+// until nothing is left to do.
 #pragma once
 
 #include <functional>
@@ -14,8 +14,8 @@ namespace muster::accept {
 enum class LoopEnd {
   complete,  // every node has a verdict
   breaker,   // too many nodes fail one check
-  waiting,   // the nodes that are left cannot be reached
-  stopped,   // asked to
+  waiting,   // the remaining nodes cannot be reached
+  stopped,   // it was asked to stop
 };
 
 struct LoopResult {
@@ -24,9 +24,11 @@ struct LoopResult {
 };
 
 struct LoopHooks {
-  // How often the run was asked to stop. From 2 on, running steps are not waited for.
+  // Returns how often the run was asked to stop. From the second time, it no longer waits for
+  // running steps.
   std::function<int()> stops = [] { return 0; };
-  // Called when the run was asked to stop, before it waits for the running steps: it may be killed.
+  // Called when the run was asked to stop, before it waits for the running steps, because it may be
+  // killed while it waits.
   std::function<void(const Actions&)> stopping = [](const Actions&) {};
   // Called after each look at the results.
   std::function<void(const Actions&)> progress = [](const Actions&) {};
@@ -34,7 +36,7 @@ struct LoopHooks {
   std::function<void(const std::string&)> ended = [](const std::string&) {};
 };
 
-// An error is one of the folder: nothing goes on from memory.
+// Returns an error only if the folder cannot be read or written: nothing relies on memory.
 [[nodiscard]] Result<LoopResult> run_acceptance(RunFolder& folder, Fleet& fleet,
                                                 const LoopHooks& hooks = {});
 

@@ -23,7 +23,7 @@ namespace {
 
 using OrderedNodes = std::vector<OrderedNode>;
 
-// A key of a line of an @FILE.
+// A key in a line of an @FILE.
 struct NodeKey {
   std::string_view word;
   std::string OrderedNode::*member;
@@ -51,7 +51,7 @@ Result<OrderedNodes> parse_line(std::string_view line) {
   for (std::size_t i = 1; i < words.size(); ++i) TRY(read_word(like, words[i]));
   TRY_ASSIGN(const auto names, expand_hostlist(words.front(), kMaxNodes));
   if (names.size() > 1 && !(like.host.empty() && like.serial.empty())) {
-    return make_error(fmt::format("{} are {} nodes, and host= and serial= are of one",
+    return make_error(fmt::format("{} are {} nodes, but host= and serial= are for a single node",
                                   printable(words.front(), 80), names.size()));
   }
   OrderedNodes nodes;
@@ -62,7 +62,7 @@ Result<OrderedNodes> parse_line(std::string_view line) {
   return nodes;
 }
 
-// Programs would take such a name for an option, and folders for themselves.
+// Programs would take a name like "-x" for an option, and "." and ".." are folders.
 bool is_safe(const std::string& name) {
   return std::isalnum(static_cast<unsigned char>(name.front())) != 0;
 }
@@ -105,7 +105,8 @@ Result<OrderedNodes> read_nodes(const std::vector<std::string>& words) {
 Result<void> check_nodes(const OrderedNodes& nodes) {
   if (nodes.empty()) return make_error("the list has no nodes");
   if (nodes.size() > kMaxNodes) {
-    return make_error(fmt::format("{} nodes are too many, at most {}", nodes.size(), kMaxNodes));
+    return make_error(
+        fmt::format("too many nodes: {}, expected at most {}", nodes.size(), kMaxNodes));
   }
   std::set<std::string_view> names;
   std::map<std::string_view, std::string_view> serials;
@@ -155,7 +156,7 @@ std::string difference(const OrderedNodes& recorded, const OrderedNodes& asked) 
     known.erase(same);
   }
   if (known.empty()) return {};
-  return fmt::format("{} was ordered, and is not in the list now", known.begin()->first);
+  return fmt::format("{} was ordered but is not in the list now", known.begin()->first);
 }
 
 std::string difference(const Plan& recorded, const Plan& asked) {
@@ -168,7 +169,7 @@ std::string difference(const Plan& recorded, const Plan& asked) {
     std::string now_text;
     JsonWriter(before_text).write(before);
     JsonWriter(now_text).write(now);
-    first = fmt::format("{} of its plan is {}, and {} now", field.name, before_text, now_text);
+    first = fmt::format("{} was {} in its plan and is {} now", field.name, before_text, now_text);
   });
   return first;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The nodes and the plan of an acceptance, as the command line gives them.
+// The nodes and the plan of an acceptance, as given on the command line.
 #pragma once
 
 #include <string>
@@ -11,21 +11,22 @@
 
 namespace muster::accept {
 
-// Reads host lists and files: "@FILE" has one node a line, "name [host=..] [serial=..] [group=..]",
-// where a # begins a comment. An error names the first word or line that is wrong.
+// Reads host lists and files. "@FILE" has one node per line, "name [host=..] [serial=..]
+// [group=..]", and # begins a comment. An error names the first word or line that is wrong.
 [[nodiscard]] Result<std::vector<OrderedNode>> read_nodes(const std::vector<std::string>& words);
 
 // Parses the lines of such a file.
 [[nodiscard]] Result<std::vector<OrderedNode>> parse_nodes(std::string_view text,
                                                            std::string_view file);
 
-// Refuses none, too many, a name twice, and a serial at two nodes.
+// Refuses an empty list, too many nodes, duplicate names, and a serial number given twice.
 [[nodiscard]] Result<void> check_nodes(const std::vector<OrderedNode>& nodes);
 
-// A shipped plan, or a file of YAML with the keys of Plan, which changes the standard one.
+// Returns a shipped plan, or the standard one changed by a YAML file with keys of Plan.
 [[nodiscard]] Result<Plan> read_plan(const std::string& word);
 
-// The first difference between an order on record and another one, as a clause; empty for none.
+// Returns the first difference between an order on record and another one, as a clause; empty if
+// there is none.
 [[nodiscard]] std::string difference(const std::vector<OrderedNode>& recorded,
                                      const std::vector<OrderedNode>& asked);
 [[nodiscard]] std::string difference(const Plan& recorded, const Plan& asked);

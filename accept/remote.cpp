@@ -30,7 +30,7 @@ namespace {
 
 using std::chrono::seconds;
 
-constexpr seconds kConnectTime{30};  // added to the deadline of a stage
+constexpr seconds kConnectTime{30};  // added to the deadline of a stage, for connecting
 constexpr seconds kProbeTime{30};
 constexpr seconds kGraceTime{30};
 
@@ -61,9 +61,9 @@ CommandWords by_mpirun(const std::string& node) {
 
 // How a node is reached.
 struct Way {
-  std::string_view word;  // of --by
-  std::size_t most;       // steps at once
-  bool by_shell;          // the words of the step become one line of a shell
+  std::string_view word;  // the value of --by
+  std::size_t most;       // maximum number of concurrent steps
+  bool by_shell;          // the words of the step become one shell command line
   CommandWords (*node)(const std::string& node);
 };
 
@@ -80,7 +80,7 @@ const Way& way_of(std::string_view by) {
   return found == kWays.end() ? kProgram : *found;
 }
 
-// Phrases of ssh, srun and shells. The first that an error has decides.
+// Phrases of ssh, srun and shells. The first one that an error contains decides.
 struct Phrase {
   std::string_view text;
   Unanswered::Kind kind;
@@ -92,7 +92,7 @@ constexpr std::array kPhrases{
     Phrase{"Could not resolve hostname", Unanswered::Kind::refused},
     Phrase{"command not found", Unanswered::Kind::refused},
     Phrase{"No such file or directory", Unanswered::Kind::refused},
-    // Slurm takes a node that went down out of a job, and never puts it back.
+    // Slurm removes a node that went down from its job and never puts it back.
     Phrase{"Requested node configuration is not available", Unanswered::Kind::outside},
     Phrase{"not part of the allocation", Unanswered::Kind::outside},
     Phrase{"Connection refused", Unanswered::Kind::lost},
@@ -108,7 +108,7 @@ constexpr std::array kPhrases{
     Phrase{"Communication connection failure", Unanswered::Kind::lost},
 };
 
-// The report in the output of a launcher, which may print lines of its own.
+// Finds the report in the output of a launcher, which may print its own lines as well.
 Result<Report> report_in(const std::string& output) {
   const auto begin = output.find('{');
   const auto end = output.rfind('}');
@@ -177,7 +177,7 @@ class RemoteFleet : public Fleet {
     return order_.nodes.at(node).name;
   }
 
-  // Starts queued steps and probes while there are free places.
+  // Starts queued steps and probes while there are free slots.
   void launch() {
     while (!queued_probes_.empty() && running_ < way_.most) {
       const auto probe = queued_probes_.front();
@@ -208,7 +208,7 @@ class RemoteFleet : public Fleet {
     }
   }
 
-  // A program that cannot be started ends at once.
+  // Starts a program. If it cannot be started, it ends at once.
   void run(std::size_t key, const CommandWords& words, Clock::time_point deadline,
            bool hold_input) {
     const auto program = find_program(words.front(), setup_.variables);
@@ -292,12 +292,13 @@ class RemoteFleet : public Fleet {
       return end_without(step, unanswered(result->status, result->err, why), node);
     }
     if (answer->muster != kVersion) {
-      answer->refused = fmt::format("the node has muster {}, this is {}", answer->muster, kVersion);
+      answer->refused =
+          fmt::format("the node has muster {}, but this is {}", answer->muster, kVersion);
     }
     step.answer = *std::move(answer);
   }
 
-  // A program that could not be run, or that met its deadline.
+  // Explains a program that could not be run, or that reached its deadline.
   [[nodiscard]] static Unanswered failed(const Error& error) {
     const bool late = error.message.find("did not answer within") != std::string::npos;
     return {.kind = error.missing ? Unanswered::Kind::refused
@@ -306,7 +307,7 @@ class RemoteFleet : public Fleet {
             .why = error.message};
   }
 
-  // A node that has left the job is gone, or waits for another job.
+  // Handles a node that has left the job: it is lost, or waits for another job.
   void end_outside(EndedStep& step, const Result<Ended>& result) {
     const auto& node = name(step.node->node);
     const auto state = result ? last_line(result->out) : std::string();
@@ -336,7 +337,7 @@ class RemoteFleet : public Fleet {
     conclude(key);
   }
 
-  // A group without an answer: asks each node whether it is still there.
+  // If a group sent no answer, asks each of its nodes whether it is still there.
   void explain_group(std::size_t key, Task& task, const Result<Ended>& result, const Error& error) {
     auto why = result ? unanswered(result->status, result->err, error.message) : failed(error);
     const bool ours = why.kind == Unanswered::Kind::refused;
@@ -358,19 +359,19 @@ class RemoteFleet : public Fleet {
   RemoteSetup setup_;
   const Way& way_;
   std::vector<bool> reachable_;
-  std::set<std::size_t> outside_;  // nodes that have left the job of Slurm
+  std::set<std::size_t> outside_;  // nodes that have left the Slurm job
   std::deque<NodeStart> queued_;
   std::deque<Probe> queued_probes_;
   std::map<std::size_t, Task> tasks_;
   std::map<std::size_t, Probe> probes_;
   std::vector<EndedStep> ended_;
-  std::size_t running_ = 0;  // steps of nodes, and probes
+  std::size_t running_ = 0;  // steps of single nodes, and probes
   std::size_t last_key_ = 0;
   bool stopping_ = false;
   RunningPrograms programs_;
 };
 
-// The nodes of this allocation.
+// Returns the nodes of this allocation.
 Result<std::vector<bool>> nodes_of_job(const Order& order, const Variables& variables) {
   const auto list = value_of(variables, "SLURM_JOB_NODELIST");
   if (list.empty()) {

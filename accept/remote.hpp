@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The fleets of real nodes: by steps of Slurm, by ssh, by mpirun, by a site's own program, or this
-// machine alone.
+// Fleets of real nodes, reached with Slurm steps, ssh, mpirun or a site's own program, or only this
+// machine.
 #pragma once
 
 #include <filesystem>
@@ -19,10 +19,10 @@ namespace muster::accept {
 struct RemoteSetup {
   std::string by;                // slurm, ssh, mpirun, local, or the path of a program
   std::filesystem::path muster;  // the program on the nodes; muster-bench is next to it
-  std::filesystem::path folder;  // of the run, for host files
+  std::filesystem::path folder;  // the folder of the run, for host files
   Variables variables;
   int wake = -1;  // becomes readable when the run is asked to stop
-  // The number of GPUs of each node by its inventory.
+  // Returns the number of GPUs of each node, from its inventory.
   std::function<std::vector<std::size_t>()> gpus;
 };
 
@@ -37,7 +37,7 @@ using CommandWords = std::vector<std::string>;
 [[nodiscard]] CommandWords node_command(const std::string& by, const std::string& node,
                                         const CommandWords& step);
 
-// Returns the command that runs `bench` on several nodes, with so many processes on each.
+// Returns the command that runs `bench` on several nodes, with `processes` processes on each.
 [[nodiscard]] CommandWords group_command(const std::string& by,
                                          const std::vector<std::string>& nodes,
                                          std::size_t processes, const std::string& host_file,
@@ -45,14 +45,14 @@ using CommandWords = std::vector<std::string>;
 
 // Why a step has no answer.
 struct Unanswered {
-  enum class Kind { interrupted, lost, refused, outside };  // outside: not in the job any more
+  enum class Kind { interrupted, lost, refused, outside };  // outside: no longer in the job
   Kind kind = Kind::interrupted;
   std::string why;
 
   bool operator==(const Unanswered&) const = default;
 };
 
-// By the status and the standard error of the program that should have reached the node.
+// Classifies by the status and standard error of the program that should have reached the node.
 [[nodiscard]] Unanswered unanswered(int status, std::string_view errors, std::string_view why);
 
 }  // namespace muster::accept

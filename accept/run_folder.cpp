@@ -37,11 +37,11 @@ constexpr unsigned kFileMode = 0644;
 constexpr std::string_view kOrderFile = "run.json";
 constexpr std::string_view kResultEnd = ".json";
 constexpr std::string_view kStartedEnd = ".started";
-// The answer is the last member of a result.
+// The answer must be the last member of a result.
 constexpr std::string_view kAnswerBegin = R"(,"answer":)";
 constexpr std::string_view kAnswerEnd = "}\n";
 
-// The files of an attempt, without their ends, below the run's folder.
+// Return the paths of an attempt's files, without their suffixes, below the run's folder.
 std::string name_of(const Attempt& attempt) {
   return fmt::format("nodes/{}/{}.{}", attempt.node, to_string(attempt.stage), attempt.number);
 }
@@ -92,7 +92,8 @@ Result<T> read_file_as(const fs::path& file) {
   return value;
 }
 
-// Reads an attempt, and of its answer only the sum: those of 10,000 nodes take long to parse.
+// Reads an attempt but verifies only the checksum of its answer: the answers of 10,000 nodes take
+// long to parse.
 template <class A>
 Result<A> read_result(const fs::path& file) {
   TRY_ASSIGN(auto text, read_text(file));
@@ -109,7 +110,7 @@ Result<A> read_result(const fs::path& file) {
     json.read(attempt);
     json.member("answer_sha256", sum);
   }));
-  if (sum != sum_of_answer) return make_error("the answer differs from its sum");
+  if (sum != sum_of_answer) return make_error("the answer does not match its checksum");
   return attempt;
 }
 
@@ -157,7 +158,7 @@ std::optional<AttemptName> parse_name(std::string_view name) {
   return AttemptName{*stage, *number, started};
 }
 
-// The names in a folder, in order. A folder that does not exist has none.
+// Returns the names in a folder, sorted; none if the folder does not exist.
 Result<std::vector<std::string>> names_in(const fs::path& folder) {
   auto names = host().list(folder.string());
   if (!names && names.error().missing) return std::vector<std::string>();
@@ -167,7 +168,7 @@ Result<std::vector<std::string>> names_in(const fs::path& folder) {
 template <class A>
 using AttemptFiles = Result<std::vector<AttemptFile<A>>>;
 
-// Results come before the .started files, in the order of their names.
+// The sorted names put a result before the .started file of its attempt.
 template <class A>
 AttemptFiles<A> read_attempt_files(const fs::path& folder) {
   TRY_ASSIGN(const auto names, names_in(folder));
@@ -180,7 +181,7 @@ AttemptFiles<A> read_attempt_files(const fs::path& folder) {
   return files;
 }
 
-// Reads by several threads, since most of the time is that of opening files.
+// Reads with several threads, because most of the time is spent opening files.
 std::vector<AttemptFiles<Attempt>> read_all_nodes(const fs::path& folder,
                                                   const std::vector<OrderedNode>& nodes) {
   constexpr unsigned kMostThreads = 8;
@@ -258,7 +259,7 @@ OrFailure<RunFolder> RunFolder::open(const fs::path& path, Use use, WriteHook ho
 }
 
 OrFailure<void> RunFolder::lock() {
-  who_ = user_name(::geteuid());  // first: its child process would keep the lock for a moment
+  who_ = user_name(::geteuid());  // first, because its child process would briefly hold the lock
   const auto file = path_ / "driver.lock";
   lock_ = Descriptor(::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, kFileMode));
   if (!lock_.is_open()) {
@@ -323,7 +324,7 @@ Result<void> RunFolder::take_attempts(std::vector<AttemptFile<A>> files, const A
   return {};
 }
 
-// A damaged result is set aside, and its attempt is interrupted.
+// Sets a damaged result aside, and marks its attempt as interrupted.
 template <class A>
 Result<A> RunFolder::checked_attempt(const A& named, Result<A> read, Use use) {
   const auto name = name_of(named);
@@ -332,7 +333,7 @@ Result<A> RunFolder::checked_attempt(const A& named, Result<A> read, Use use) {
   auto damaged = named;
   damaged.end = AttemptEnd::interrupted;
   damaged.why =
-      fmt::format("its result was damaged, and is set aside as {}.bad", file.filename().string());
+      fmt::format("its result was damaged and was set aside as {}.bad", file.filename().string());
   if (use == Use::read) return damaged;
   const auto aside = fmt::format("{}.bad", file.string());
   if (::rename(file.c_str(), aside.c_str()) != 0) return os_error("rename", file.string(), errno);
@@ -461,7 +462,7 @@ void RunFolder::remember(A attempt) {
   }
 }
 
-// The journal is for people: a line that cannot be written is lost.
+// The journal is only informative, so a line that cannot be written is dropped.
 void RunFolder::note(const std::string& line) const {
   const auto file = path_ / "journal.jsonl";
   const Descriptor journal(

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// The folder of a run of `muster accept`. Its files are the truth: each is written under a
-// temporary name, synced and renamed, and a result never changes again.
+// The folder of a run of `muster accept`. Its files are authoritative: each is written under a
+// temporary name, synced and renamed, and a result never changes.
 //
 //   run.json                        the order: nodes, plan
-//   nodes/NODE/STAGE.NUMBER.json    an attempt, with the answer of the node as "answer" and its sum
+//   nodes/NODE/STAGE.NUMBER.json    an attempt, with the node's answer as "answer" and its checksum
 //                                   as "answer_sha256"
-//   group/STAGE.NUMBER.json         an attempt of several nodes
+//   group/STAGE.NUMBER.json         an attempt by several nodes
 //   .../STAGE.NUMBER.started        an attempt that has begun, until its result is written
-//   decisions/NUMBER.json           the admin's
-//   journal.jsonl                   one line for each start and end, for people
+//   decisions/NUMBER.json           a decision by the admin
+//   journal.jsonl                   one line for each start and end, only to be read by people
 //   driver.lock                     held by the driver, with its host and process
 #pragma once
 
@@ -34,8 +34,8 @@ namespace muster::accept {
 template <class T>
 using OrFailure = tl::expected<T, Failure>;
 
-// Called before and after each write of a file. An error before the write fails it. Tests end the
-// process there.
+// Called before and after each write of a file. An error before the write makes it fail. Tests kill
+// the process here.
 using WriteHook = std::function<Result<void>(const std::filesystem::path& file, bool written)>;
 
 // A .started file.
@@ -45,10 +45,10 @@ struct StartedAttempt {
   MUSTER_REQUIRED(std::int64_t, at, "Unix time") = 0;
   MUSTER_FIELD(std::int64_t, deadline, "Unix time") = 0;
   MUSTER_FIELD(std::string, who, "user");
-  MUSTER_FIELD(std::string, host, "of the driver");
-  MUSTER_FIELD(std::int64_t, pid, "of the driver") = 0;
-  MUSTER_UNLESS_EMPTY(std::string, job, "of Slurm");
-  MUSTER_UNLESS_EMPTY(std::vector<std::string>, nodes, "of a group");
+  MUSTER_FIELD(std::string, host, "where the driver runs");
+  MUSTER_FIELD(std::int64_t, pid, "process id of the driver") = 0;
+  MUSTER_UNLESS_EMPTY(std::string, job, "Slurm job");
+  MUSTER_UNLESS_EMPTY(std::vector<std::string>, nodes, "only for a group");
 };
 
 template <class A>
@@ -58,23 +58,23 @@ class RunFolder {
  public:
   enum class Use { read, drive };
 
-  // Makes the folder, which must be empty if it exists, and locks it.
+  // Creates and locks the folder. If it exists, it must be empty.
   [[nodiscard]] static OrFailure<RunFolder> create(const std::filesystem::path& path, Order order,
                                                    WriteHook hook = {});
-  // To drive it, locks the folder, ends the attempts that an earlier driver left behind, and sets
-  // damaged results aside. The error is `missing` if the folder has no run.
+  // Opens a run. Use::drive locks the folder, ends the attempts that an earlier driver left behind,
+  // and sets damaged results aside. The error is `missing` if the folder has no run.
   [[nodiscard]] static OrFailure<RunFolder> open(const std::filesystem::path& path, Use use,
                                                  WriteHook hook = {});
 
-  // Absolute.
+  // An absolute path.
   [[nodiscard]] const std::filesystem::path& path() const { return path_; }
 
   [[nodiscard]] const Order& order() const { return order_; }
 
-  // The user who drives the run; empty if it is only read.
+  // The user who drives the run; empty if the folder is only read.
   [[nodiscard]] const std::string& who() const { return who_; }
 
-  // Attempts that were started and have no result are running.
+  // Attempts that were started but have no result are `running`.
   [[nodiscard]] const Results& results() const { return results_; }
 
   [[nodiscard]] Result<void> begin(const NodeStart& step, std::int64_t now);
@@ -93,7 +93,7 @@ class RunFolder {
   [[nodiscard]] Result<void> write(const std::string& name, std::string_view content) const;
 
  private:
-  using Key = std::tuple<std::string, Stage, std::int64_t>;  // of a group the name is empty
+  using Key = std::tuple<std::string, Stage, std::int64_t>;  // the name is empty for a group
 
   RunFolder(const std::filesystem::path& path, WriteHook hook);
 
@@ -118,13 +118,13 @@ class RunFolder {
   std::filesystem::path path_;
   WriteHook hook_;
   Descriptor lock_;
-  std::string who_;  // drives the run
+  std::string who_;  // the user who drives the run
   Order order_;
   Results results_;
-  std::map<Key, std::size_t> places_;  // in results_
+  std::map<Key, std::size_t> places_;  // indices in results_
 };
 
-// A new order of these nodes, with an id of its own.
+// Makes a new order of these nodes, with a new id.
 [[nodiscard]] Order make_order(Plan plan, std::vector<OrderedNode> nodes);
 
 }  // namespace muster::accept

@@ -24,10 +24,10 @@ using sim::FaultKind;
 using sim::NodeHistory;
 
 constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::max();
-// How long it takes to see that a node has stopped answering.
+// How long it takes to notice that a node has stopped answering.
 constexpr std::int64_t kSilence = 60;
 
-// The answers of all of ten thousand nodes together would need much memory.
+// The answers of ten thousand nodes at once would need a lot of memory.
 constexpr std::size_t kAtOnce = 512;
 
 std::size_t index_of(Stage stage) { return static_cast<std::size_t>(stage); }
@@ -62,7 +62,7 @@ class SimFleet final : public Fleet {
     EndedStep ended{.group = step};
     for (const auto node : step.nodes) {
       const auto& history = histories_[node];
-      const bool soak = step.stage == Stage::soak;  // an all-reduce between slices, without load
+      const bool soak = step.stage == Stage::soak;  // only an all-reduce between slices
       if (back_at(node) > now_ || (!soak && nodes_.is_lost(node, step.stage, history))) {
         ended.lost_nodes.push_back(node);
       }
@@ -103,7 +103,7 @@ class SimFleet final : public Fleet {
     return stage == Stage::soak ? kRound : nodes_.seconds_of(0, stage);
   }
 
-  // Continues where the record ends.
+  // Restores the state at the end of the record.
   void recall(const Results& so_far) {
     std::map<std::string, std::size_t> places;
     for (std::size_t i = 0; i < order_.nodes.size(); ++i) places[order_.nodes[i].name] = i;
@@ -138,7 +138,7 @@ class SimFleet final : public Fleet {
     history.lost_at = std::max(history.lost_at, at);
   }
 
-  // When a lost node answers again.
+  // Returns when a lost node answers again.
   [[nodiscard]] std::int64_t back_at(std::size_t node) const {
     constexpr std::int64_t kMinuteLong = 60;
     const auto& history = histories_[node];
@@ -179,7 +179,7 @@ class SimFleet final : public Fleet {
     ended.answer = std::move(answer);
   }
 
-  // Sends the answer as its framed line through a shell that greets, or a connection that breaks.
+  // Passes the answer as a framed line through a shell that greets, or a connection that breaks.
   [[nodiscard]] bool arrives(const NodeStart& step, StepAnswer& answer, EndedStep& ended) const {
     const bool greets = words_.fault(step.node, FaultKind::greets) != nullptr;
     const bool cut = words_.fault(step.node, FaultKind::cut) != nullptr && step.number == 1;
@@ -207,7 +207,7 @@ class SimFleet final : public Fleet {
   std::int64_t now_;
   std::vector<NodeHistory> histories_;
   std::array<std::int64_t, kStageWords.size()> group_answers_{};  // by stage
-  std::multimap<std::int64_t, EndedStep> running_;                // by the time of their ends
+  std::multimap<std::int64_t, EndedStep> running_;                // by when they end
 };
 
 }  // namespace

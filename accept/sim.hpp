@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A simulated fleet with a clock of its own, for tests, demonstrations and the documentation. What
-// its nodes answer depends on the words and the seed, and not on when they are asked: a run that
-// was interrupted and resumed gets the same answers.
+// A simulated fleet with its own clock, for tests, demonstrations and the documentation. The
+// answers of its nodes depend on the description and the seed but not on when they are asked, so a
+// run that was interrupted and resumed gets the same answers.
 #pragma once
 
 #include <memory>
@@ -13,12 +13,12 @@
 
 namespace muster::accept {
 
-// `so_far`: what is on record, where the fleet continues.
+// Makes a fleet that continues after `so_far`, the results on record.
 [[nodiscard]] Result<std::unique_ptr<Fleet>> make_sim_fleet(const Order& order,
                                                             std::string_view words,
                                                             const Results& so_far = {});
 
-// The words, for --help.
+// Describes the settings of --sim, for --help.
 [[nodiscard]] std::string sim_fleet_help();
 
 }  // namespace muster::accept

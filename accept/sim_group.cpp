@@ -23,7 +23,8 @@ namespace {
 namespace locate = bench::locate;
 using JobLimit = BenchLimit<BytesPerSecond>;
 
-// The limit for most nodes, and one for a ring rather than one for any algorithm.
+// Returns the limit for the largest number of nodes, preferring one for a ring to one for any
+// algorithm.
 const JobLimit* limit_of(const Profile& profile, std::size_t nodes) {
   const JobLimit* best = nullptr;
   const auto is_better = [&](const JobLimit& limit) {
@@ -90,7 +91,7 @@ StepAnswer SimGroups::answer(const std::vector<std::size_t>& nodes, Stage stage,
   return answer;
 }
 
-// As `muster-bench locate --backend sim`, on a part of the cluster.
+// Does the same as `muster-bench locate --backend sim`, on a part of the cluster.
 Report SimGroups::search(const std::vector<std::size_t>& nodes, std::uint64_t seed) const {
   auto cluster = words_->cluster;
   cluster.seed = seed;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What several nodes of a simulated fleet measure together.
+// The answers of groups of nodes in a simulated fleet.
 #pragma once
 
 #include <cstddef>
@@ -17,7 +17,7 @@ class SimGroups {
   SimGroups(const Order& order, const FleetWords& words)
       : order_(&order), words_(&words), model_(words.cluster) {}
 
-  // `before`: how many times groups answered in this stage.
+  // `before` is how many times groups have answered in this stage so far.
   [[nodiscard]] StepAnswer answer(const std::vector<std::size_t>& nodes, Stage stage,
                                   std::int64_t before, std::int64_t at, double seconds) const;
 

@@ -47,8 +47,8 @@ struct NodeTest {
   std::string_view check, name, quantity, what, unit;
   Devices devices;
   Limits (*limits)(const BenchLimits&);
-  bool quick = true;   // also at the level quick
-  bool judges = true;  // by the limits
+  bool quick = true;   // also runs at the level quick
+  bool judges = true;  // compares with the limits
 };
 
 using B = BenchLimits;
@@ -72,7 +72,7 @@ std::string device_name(Devices devices, int device) {
   return fmt::format("{}{}", devices == Devices::hcas ? "mlx5_ib" : "gpu", device);
 }
 
-// The meanings of configs/xids.yaml. Other XIDs ask for a reset.
+// Meanings from configs/xids.yaml. Other XIDs ask for a reset.
 struct XidMeaning {
   int code;
   std::string_view meaning;
@@ -113,8 +113,7 @@ Finding xid_finding(int code, int gpu) {
                       found ? known->remedy : Remedy::reset_gpu);
 }
 
-// Calls `visit` for each event between `from_s` and `to_s`, if events are this far apart on
-// average.
+// Calls `visit` for each event between `from_s` and `to_s`. Events are `mean_s` apart on average.
 template <class Visitor>
 void for_events(std::uint64_t seed, double mean_s, double from_s, double to_s, Visitor&& visit) {
   double at = 0;
@@ -160,7 +159,7 @@ std::int64_t SimNodes::seconds_of(std::size_t node, Stage stage) const {
   constexpr std::array<std::int64_t, kStageWords.size()> kUsual{5, 10, 280, 240, 60, 0, 120};
   if (stage == Stage::soak) return order_->plan.slice_s;
   const auto usual = kUsual[static_cast<std::size_t>(stage)];
-  // Nodes differ.
+  // Healthy nodes differ a little.
   return stage == Stage::node ? usual + static_cast<std::int64_t>(place(node, 1) % 20) : usual;
 }
 

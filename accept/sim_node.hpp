@@ -14,7 +14,7 @@
 
 namespace muster::accept::sim {
 
-// What happened to a node so far. Its next answer depends on this, and not on the time.
+// The history of a node. Its next answer depends on this, not on the time.
 struct NodeHistory {
   std::array<std::int64_t, kStageWords.size()> answered{};  // by stage
   double loaded_s = 0;                                      // under load, in all soaks
@@ -22,10 +22,10 @@ struct NodeHistory {
   std::int64_t lost_at = 0;  // Unix time; 0 if it has answered since
 };
 
-// A deterministic number of a place, with a standard deviation of 1.
+// Returns a deterministic normally distributed number for `place`, with a standard deviation of 1.
 [[nodiscard]] double normal_at(std::uint64_t place);
 
-// Judges the findings, of which passes are kept, as --verbose does.
+// Judges the findings. Keeps passes, like --verbose.
 void finish_report(Report& report, std::string_view profile, std::int64_t ended, double seconds,
                    const std::vector<std::string>& checks);
 
@@ -36,7 +36,7 @@ class SimNodes {
   [[nodiscard]] std::int64_t seconds_of(std::size_t node, Stage stage) const;
   // Whether the node is lost before the step ends.
   [[nodiscard]] bool is_lost(std::size_t node, Stage stage, const NodeHistory& history) const;
-  // `at`: the time at which the step ends.
+  // `at` is when the step ends.
   [[nodiscard]] StepAnswer answer(std::size_t node, Stage stage, const NodeHistory& history,
                                   std::int64_t at) const;
 
@@ -45,7 +45,7 @@ class SimNodes {
   [[nodiscard]] std::string hex(std::size_t node, std::uint64_t which, int digits) const;
   [[nodiscard]] std::string serial_of(std::size_t node, int gpu) const;
   void identify(std::size_t node, StepAnswer& answer) const;
-  // It has no Unix times: XIDs happen after hours of load.
+  // Times are seconds under load, not Unix times, because XIDs happen after hours of load.
   [[nodiscard]] std::vector<int> xids_between(std::size_t node, double from_s, double to_s) const;
   [[nodiscard]] double factor_of(std::size_t node, std::string_view check, Stage stage,
                                  int device) const;

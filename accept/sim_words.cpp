@@ -31,18 +31,18 @@ constexpr std::array kForms{
     FaultForm{"row_remap", Kind::row_remap, "NODE:GPU", "has no spare row of memory left"},
     FaultForm{"busy", Kind::busy, "NODE:GPU", "is in use by a program"},
     FaultForm{"driver", Kind::driver, "NODE", "has an older GPU driver than the others"},
-    FaultForm{"serial", Kind::serial, "NODE:NODE", "has a GPU with a serial of the other"},
-    FaultForm{"host", Kind::host, "NODE", "is on another physical host than ordered"},
+    FaultForm{"serial", Kind::serial, "NODE:NODE", "has a GPU with the serial of one in the other"},
+    FaultForm{"host", Kind::host, "NODE", "is on a different physical host from the one ordered"},
     FaultForm{"skew", Kind::skew, "NODE:SECONDS",
               "has a clock that is ahead, or behind if below 0"},
     FaultForm{"hot", Kind::hot, "NODE:GPU", "gets too hot under load"},
     FaultForm{"tired", Kind::tired, "NODE:GPU:FACTOR", "is slower after the soak"},
-    FaultForm{"xid", Kind::xid, "NODE:XID:HOURS", "reports it after so many hours under load"},
+    FaultForm{"xid", Kind::xid, "NODE:XID:HOURS", "reports it after this many hours under load"},
     FaultForm{"intermittent", Kind::intermittent, "NODE:HOURS",
-              "reports an XID once in so many hours under load, on average"},
-    FaultForm{"crash", Kind::crash, "NODE:HOURS", "is lost after so many hours under load"},
+              "reports an XID once in this many hours under load, on average"},
+    FaultForm{"crash", Kind::crash, "NODE:HOURS", "is lost after this many hours under load"},
     FaultForm{"dies", Kind::dies, "NODE:STAGE", "is lost in its first attempt at the stage"},
-    FaultForm{"returns", Kind::returns, "NODE:MINUTES", "is back so long after each loss"},
+    FaultForm{"returns", Kind::returns, "NODE:MINUTES", "is back this long after each loss"},
     FaultForm{"silent", Kind::silent, "NODE", "never answers"},
     FaultForm{"greets", Kind::greets, "NODE", "has a shell that prints more than the answer"},
     FaultForm{"cut", Kind::cut, "NODE", "sends half of its first answer in each stage"},
@@ -203,13 +203,12 @@ Result<FleetWords> parse_words(const Order& order, std::string_view words) {
 
 std::string sim_fleet_help() {
   std::string text = fmt::format(
-      "the fleet that --by sim simulates; its words: failures=N (of good nodes, per 1,000 days "
-      "under load), and any number of fault=FAULT, with NODE as a name or its place in the order, "
-      "from 0:");
+      "the fleet that --by sim simulates: failures=N (of good nodes, per 1,000 days under load), "
+      "and any number of fault=FAULT, where NODE is a name or an index in the order, from 0:");
   for (const auto& form : sim::kForms) {
     text += fmt::format(" {}:{} ({}),", form.name, form.arguments, form.about);
   }
-  return fmt::format("{} and all words of muster-bench --sim but nodes=", text);
+  return fmt::format("{} and all settings of muster-bench --sim except nodes=", text);
 }
 
 }  // namespace muster::accept

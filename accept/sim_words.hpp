@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The words that describe a simulated fleet: those of `muster-bench --sim`, and the faults of nodes
-// that only an acceptance can see.
+// The settings that describe a simulated fleet: those of `muster-bench --sim`, and faults of nodes
+// that only an acceptance can detect.
 #pragma once
 
 #include <cstddef>
@@ -19,9 +19,9 @@ enum class FaultKind {
   missing_gpu,   // GPU
   row_remap,     // GPU
   busy,          // GPU
-  driver,        // another version than at the other nodes
+  driver,        // a different version from the other nodes
   serial,        // node: its first GPU has the same serial
-  host,          // another physical host than ordered
+  host,          // a different physical host from the one ordered
   skew,          // seconds by which the node's clock is ahead
   hot,           // GPU, under load
   tired,         // GPU, factor
@@ -33,7 +33,7 @@ enum class FaultKind {
   silent,
   greets,
   cut,
-  limit,  // factor, of all nodes
+  limit,  // factor, for all nodes
 };
 
 struct NodeFault {
@@ -45,14 +45,14 @@ struct NodeFault {
 
 struct FleetWords {
   Profile profile;
-  bench::SimCluster cluster;                     // a node for each ordered one
-  double failures = 0;                           // per 1,000 days of a good node under load
+  bench::SimCluster cluster;                     // one node per ordered node
+  double failures = 0;                           // of good nodes, per 1,000 days under load
   double products = 1;                           // factor of the speed of all GPUs
-  std::vector<std::vector<NodeFault>> faults{};  // by index of the order
+  std::vector<std::vector<NodeFault>> faults{};  // by index in the order
 
-  // Null if the node does not have it.
+  // Returns null if the node does not have this fault.
   [[nodiscard]] const NodeFault* fault(std::size_t node, FaultKind kind) const;
-  // Whether nothing is wrong with the node, but for `failures`.
+  // Whether nothing is wrong with the node, apart from `failures`.
   [[nodiscard]] bool is_good(std::size_t node) const;
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The state of an acceptance as text: for --status, for the end of a run, and one line for a
-// terminal; and what a plan would do, for --dry-run.
+// The state of an acceptance as text, for --status, the end of a run, and a progress line on a
+// terminal; and the stages of a plan, for --dry-run.
 #pragma once
 
 #include <string>
@@ -13,10 +13,10 @@ namespace muster::accept {
 [[nodiscard]] std::string progress_line(const Order& order, const Actions& actions);
 
 // The counts of each verdict, the nodes that are not accepted with the reasons, breakers, and the
-// stages of the others.
+// stages of all other nodes.
 [[nodiscard]] std::string standing_text(const Order& order, const Actions& actions);
 
-// The stages with their times, and the node-hours.
+// The stages with their durations, and the node-hours.
 [[nodiscard]] std::string plan_text(const Plan& plan, std::size_t nodes);
 
 }  // namespace muster::accept

@@ -25,7 +25,7 @@ namespace {
 
 using Words = std::vector<std::string>;
 
-// The newest lines about Xids, which GPU findings rest on.
+// Returns the newest lines about Xids, which GPU findings are based on.
 std::vector<std::string> kernel_lines_of(const Snapshot& snapshot) {
   constexpr std::size_t kMax = 20;
   std::vector<std::string> lines;
@@ -42,7 +42,7 @@ std::string why_no_gpus(const Section<Nvml>& nvml) {
   return nvml->trouble.empty() ? "the driver lists none" : nvml->trouble;
 }
 
-// A report of one finding, on what could not be observed or run.
+// Makes a report with one finding, about something that could not be observed or run.
 Report unknown_report(std::string_view check, std::string_view what, std::string_view why) {
   Report report{.context = "boot", .started = utc_now(), .verdict = Verdict::unknown};
   report.coverage = {
@@ -70,7 +70,7 @@ class StepRunner {
         limit_(std::chrono::seconds(request.deadline_s)),
         input_(is_pipe(STDIN_FILENO) ? STDIN_FILENO : -1) {}
 
-  // Without an answer if the driver has gone.
+  // Returns nothing if the driver is gone.
   [[nodiscard]] std::optional<StepAnswer> run() {
     StepAnswer answer{.host = host_name(), .muster = std::string(kVersion)};
     const auto ran = run_stage(answer);
@@ -86,7 +86,7 @@ class StepRunner {
   }
 
  private:
-  // An error is `missing` if muster cannot run the stage on this node.
+  // The error is `missing` if muster cannot run the stage on this node.
   [[nodiscard]] Result<void> run_stage(StepAnswer& answer) {
     TRY_ASSIGN(const auto text, run_muster({"snapshot", "--context", "boot"}));
     TRY_ASSIGN(const auto snapshot, parse_snapshot(text));
@@ -119,7 +119,7 @@ class StepRunner {
         break;
       case Stage::fabric:
       case Stage::whole:
-        return make_error("stages of several nodes are not steps of one");
+        return make_error("a stage of several nodes is not a step of one node");
     }
     if (!checks) return {};
     Words words{"check", "--context", "boot", "--format", "json", "--verbose"};
@@ -128,7 +128,7 @@ class StepRunner {
     return add_report(text, "muster check", answer);
   }
 
-  // Leaves time for what comes before and after.
+  // Leaves time for the work before and after.
   [[nodiscard]] std::string budget() const {
     return fmt::format("--budget={} s", request_.deadline_s * 4 / 5);
   }
@@ -160,7 +160,7 @@ class StepRunner {
     return run_one("/proc/self/exe", words);
   }
 
-  // Returns the output of a program with a report.
+  // Runs a program and returns its output, which contains a report.
   [[nodiscard]] Result<std::string> run_one(const std::filesystem::path& program,
                                             const Words& words) {
     RunningPrograms running;
@@ -171,7 +171,7 @@ class StepRunner {
     for (;;) {
       auto ended = running.wait(limit_.deadline() + std::chrono::seconds(1), input_);
       gone_ = ended.empty() && input_is_closed();
-      if (gone_) return make_error("the driver has gone");
+      if (gone_) return make_error("the driver is gone");
       if (ended.empty()) continue;
       auto& result = ended.front().second;
       if (!result) return tl::unexpected(result.error());
@@ -184,7 +184,7 @@ class StepRunner {
     }
   }
 
-  // Reads away what a launcher sends.
+  // Reads and discards anything that a launcher sends.
   [[nodiscard]] bool input_is_closed() const {
     std::string ignored(4096, '\0');
     return input_ >= 0 && read_some(input_, ignored.data(), ignored.size()) <= 0;
@@ -243,7 +243,7 @@ int run_step(const std::string& request, const Caller& caller) {
   StepRunner runner(*parsed, caller);
   const auto answer = runner.run();
   if (!answer) {
-    return fail(caller, {.status = kExitUndecided, .message = "stopped: the driver has gone"});
+    return fail(caller, {.status = kExitUndecided, .message = "stopped: the driver is gone"});
   }
   return deliver(caller, "", frame(parsed->node, to_json_line(*answer)), kExitHealthy);
 }

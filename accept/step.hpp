@@ -23,22 +23,23 @@ struct StepRequest {
   MUSTER_REQUIRED(std::string, node, "as ordered");
   MUSTER_REQUIRED(Stage, stage, "") = Stage::inventory;
   MUSTER_REQUIRED(std::int64_t, deadline_s, "") = 0;
-  MUSTER_FIELD(std::int64_t, slice_s, "of load") = 0;
-  MUSTER_FIELD(std::string, level, "of muster-bench node");
+  MUSTER_FIELD(std::int64_t, slice_s, "how long to load the GPUs") = 0;
+  MUSTER_FIELD(std::string, level, "level of muster-bench node");
   MUSTER_FIELD(std::string, profile, "");
   MUSTER_FIELD(std::vector<std::string>, settings, "");
 };
 
 [[nodiscard]] StepRequest step_request(const Plan& plan, const std::string& node, Stage stage);
 
-// The identity of a node, its parts and versions, by its snapshot.
+// Returns the identity of a node, its parts and versions, from its snapshot.
 [[nodiscard]] StepAnswer identity_of(const Snapshot& snapshot);
 
-// Why no test may load the GPUs: "gpu3 is used by python3 (4242)". Empty if they are idle.
+// Returns why no test may load the GPUs, such as "gpu3 is used by python3 (4242)"; empty if they
+// are idle.
 [[nodiscard]] std::string work_on(const Snapshot& snapshot);
 
-// Ends without an answer if standard input was a pipe and is closed: the driver has gone. Returns
-// the exit status.
+// Ends without an answer if standard input is a pipe and is closed, which means that the driver is
+// gone. Returns the exit status.
 [[nodiscard]] int run_step(const std::string& request, const Caller& caller);
 
 }  // namespace muster::accept

@@ -22,7 +22,7 @@ Result<void> write_page(const RunFolder& folder, const Actions& actions, std::in
   for (std::size_t i = 0; i < order.nodes.size(); ++i) places[order.nodes[i].name] = i;
   std::vector<NodeFacts> facts(order.nodes.size());
   GroupFacts group;
-  // One answer at a time is in memory.
+  // Keeps only one answer in memory at a time.
   for (const auto& attempt : folder.results().attempts) {
     if (attempt.end == AttemptEnd::running) continue;
     TRY_ASSIGN(const auto answer, folder.answer(attempt));

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a hook starts in the background, if the site's block `repair` wants it.
+// Starts evidence collection or repairs in the background after a hook, if the site's block
+// `repair` asks for it.
 #pragma once
 
 #include "lib/command/output.hpp"
@@ -7,9 +8,9 @@
 
 namespace muster::app {
 
-// A hook that drained the node starts `muster evidence`. A health check of a node that stays
-// drained, or that it resumed, starts `muster repair
-// --automatic`. Nothing is waited for, and a failure only shows in syslog.
+// Starts `muster evidence` after a hook that drained the node, and `muster repair --automatic`
+// after a health check that resumed the node or left it drained. Does not wait; a failure only
+// shows in syslog.
 void start_after_hook(const HookCommand& command, const HookedNode& node, const Caller& caller);
 
 }  // namespace muster::app

@@ -21,7 +21,7 @@ namespace {
 constexpr int kOk = 200, kMultiple = 300, kUnauthorized = 401, kForbidden = 403, kTooMany = 429,
               kBroken = 500;
 
-// A text in a configuration file of curl.
+// Quotes a text for a curl configuration file.
 std::string config_text(std::string_view text) {
   std::string in_quotes("\"");
   for (const char c : text) {
@@ -104,7 +104,7 @@ struct Insights {
   MUSTER_FIELD(std::vector<Insight>, value, "");
 };
 
-// The text of HTML: without its tags.
+// Removes the tags from HTML.
 std::string without_tags(std::string_view html) {
   std::string text;
   bool in_tag = false;
@@ -127,7 +127,7 @@ std::string message_in(const AzureAnswer& answer) {
 
 Result<AzureAnswer> parse_http(std::string_view text) {
   AzureAnswer answer;
-  // A proxy or "100 Continue" has headers of its own before those of the answer.
+  // A proxy or "100 Continue" sends its own headers before those of the answer.
   while (text.starts_with("HTTP/")) {
     const auto end = text.find("\r\n\r\n");
     if (end == std::string_view::npos) break;
@@ -156,7 +156,7 @@ Result<AzureAnswer> parse_http(std::string_view text) {
     }
   }
   if (answer.status == 0) {
-    return make_error(fmt::format("not an answer of HTTP: {}", printable(text, 100)));
+    return make_error(fmt::format("not an HTTP response: {}", printable(text, 100)));
   }
   answer.body = text;
   return answer;
@@ -174,7 +174,7 @@ Result<std::vector<AzureInsight>> parse_insights(std::string_view json) {
     insight.text = printable(
         fmt::format("{}{}{}", content.title, description.empty() ? "" : ": ", description), 500);
     const auto* const final = std::get_if<bool>(&details.terminal);
-    if (final != nullptr && *final) insight.text += " (this is its last word)";
+    if (final != nullptr && *final) insight.text += " (final)";
     all.push_back(std::move(insight));
   }
   return all;
@@ -241,7 +241,7 @@ Result<std::string> AzureClient::exchange_patiently(const std::string& method,
     } else if (answer->status == kUnauthorized || answer->status == kForbidden) {
       return make_error(fmt::format(
           "Azure refuses the identity of this machine (status {}): {}; give it the role \"Azure "
-          "Impact Reporter\" of the subscription",
+          "Impact Reporter\" in the subscription",
           answer->status, message_in(*answer)));
     } else {
       return make_error(fmt::format("Azure refuses the claim (status {}): {}", answer->status,
@@ -249,7 +249,7 @@ Result<std::string> AzureClient::exchange_patiently(const std::string& method,
     }
     if (i + 1 < kTries) std::this_thread::sleep_for(std::chrono::seconds(wait_s));
   }
-  return make_missing(fmt::format("{}; the claim is prepared, and may be sent again", trouble));
+  return make_missing(fmt::format("{}; the claim is prepared and can be sent again", trouble));
 }
 
 Result<void> AzureClient::send(const std::string& name, const std::string& payload) const {

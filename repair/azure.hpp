@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Azure's Guest Health Reporting by curl. The token and the claim go to its standard input, never
-// into its arguments.
+// Talks to Azure's Guest Health Reporting with curl. The token and the claim go to curl's standard
+// input, never into its arguments.
 #pragma once
 
 #include <optional>
@@ -18,7 +18,7 @@
 namespace muster::repair {
 
 struct AzureAnswer {
-  int status = 0;  // of HTTP
+  int status = 0;  // the HTTP status
   std::string body;
   std::optional<int> retry_after_s;
 };
@@ -29,12 +29,12 @@ class AzureClient {
   [[nodiscard]] static Result<AzureClient> open(const AzureRules& rules,
                                                 const Variables& variables);
 
-  // Sends the claim under this name. The same name again replaces it, so that a claim whose answer
-  // was lost is sent again. Tries a few times if Azure is busy or broken. Each error is a sentence
-  // with what to do; `missing` if it may be tried again later.
+  // Sends the claim under this name. Sending it again under the same name replaces it, so a claim
+  // whose answer was lost can be sent again. Retries a few times if Azure is busy or broken. An
+  // error is a sentence that says what to do; it is `missing` if you can try again later.
   [[nodiscard]] Result<void> send(const std::string& name, const std::string& payload) const;
 
-  // The insights of the claim, as JSON.
+  // Returns the insights about the claim, as JSON.
   [[nodiscard]] Result<std::string> insights(const std::string& name) const;
 
  private:
@@ -43,7 +43,7 @@ class AzureClient {
 
   [[nodiscard]] Result<AzureAnswer> exchange(const std::string& method, const std::string& url,
                                              const std::string& body) const;
-  // Waits and tries again, for a bounded time.
+  // Like exchange(), but waits and retries for a limited time.
   [[nodiscard]] Result<std::string> exchange_patiently(const std::string& method,
                                                        const std::string& url,
                                                        const std::string& body) const;
@@ -53,10 +53,10 @@ class AzureClient {
   std::string token_;
 };
 
-// What Azure says about a claim.
+// Azure's answer about a claim.
 struct AzureInsight {
   std::optional<State> state;
-  std::string text;  // for people; of a terminal insight what to do with the virtual machine
+  std::string text;  // readable; in a terminal insight, what to do with the virtual machine
 
   bool operator==(const AzureInsight&) const = default;
 };

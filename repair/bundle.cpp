@@ -65,7 +65,7 @@ class GzipStream {
   bool is_open_ = false;
 };
 
-// The header of a regular file that only its owner may read (POSIX ustar).
+// Makes the header of a regular file that only its owner may read (POSIX ustar).
 std::string header_of(std::string_view name, std::size_t size, std::chrono::sys_seconds modified) {
   constexpr std::size_t kSum = 148;
   std::string header(kBlock, '\0');

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A tar.gz of files that are in memory.
+// Writes a tar.gz archive of files in memory.
 #pragma once
 
 #include <chrono>
@@ -18,11 +18,11 @@ struct BundledFile {
   std::string content;
 };
 
-// One file, as gzip does.
+// Compresses one file, like gzip.
 [[nodiscard]] std::string gzip(std::string_view content);
 
-// Writes the files below `folder`, by an archive's rules a name of at most 99 bytes with it. An
-// error if that takes until `end`.
+// Writes the files below `folder`. The tar format limits a name, with the folder, to 99 bytes. It
+// is an error if writing takes until `end`.
 [[nodiscard]] Result<void> write_bundle(FileReplacement& file, std::string_view folder,
                                         const std::vector<BundledFile>& files,
                                         std::chrono::sys_seconds modified, Clock::time_point end);

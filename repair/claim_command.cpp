@@ -38,7 +38,7 @@ constexpr std::size_t kLargestReport = 16UL << 20U;
 constexpr std::size_t kLargestBundle = 512UL << 20U;
 constexpr std::string_view kReportEnd = ".report.json", kBundleEnd = ".evidence.tar.gz";
 
-// The files of a node in the repair folder with this ending, oldest first.
+// Returns the files of a node in the repair folder with this suffix, oldest first.
 std::vector<fs::path> files_of(const fs::path& folder, std::string_view end) {
   std::vector<fs::path> files;
   std::error_code failure;
@@ -84,7 +84,7 @@ class ClaimRun {
     return names;
   }
 
-  // Whether the last claim was refused, for want of proof or by the provider.
+  // Whether the last claim was refused, by the provider or because proof is missing.
   [[nodiscard]] bool refused() const { return refused_; }
 
   // Prints the claim of one node, or sends it.
@@ -101,7 +101,7 @@ class ClaimRun {
     if (claim.evidence.empty() && !command_.no_evidence) {
       return refuse(
           fmt::format("no evidence in {}: run `muster evidence` on the node before it is sent "
-                      "back, or say --no-evidence if it cannot run any more",
+                      "back, or pass --no-evidence if it no longer runs",
                       (fs::path(rules_.folder) / node).string()));
     }
     TRY(send(claim, payload, record));
@@ -112,7 +112,7 @@ class ClaimRun {
         fmt::format("{}: sent to {} as {}\n", printable(node, 100), provider_, record.reference));
   }
 
-  // Follows the open claims of the nodes, or all.
+  // Follows the open claims of the nodes, or all open claims.
   Result<void> poll() {
     TRY_ASSIGN(auto journal, repair::RepairJournal::open(rules_.folder));
     std::optional<repair::AzureClient> azure;
@@ -145,17 +145,17 @@ class ClaimRun {
   }
 
  private:
-  // The claim's record, which is in the journal before anything is sent. The lock is not held while
-  // the provider answers: the same claim twice has one name.
+  // Writes the claim's record to the journal before anything is sent. The lock is not held while
+  // the provider answers: a claim that is sent twice has the same name.
   Result<RepairRecord> reserve(const Claim& claim) {
     TRY_ASSIGN(auto journal, repair::RepairJournal::open(rules_.folder));
     auto record = repair::record_of(claim, provider_);
     const auto operations = repair::latest(journal.records());
     const auto* const open = repair::open_claim(operations, record);
     if (open != nullptr && open->state != State::prepared) {
-      return refuse(
-          fmt::format("claim {} of the same part is {} since {}: see `muster claim --poll {}`",
-                      open->id, to_string(open->state), open->at, claim.node));
+      return refuse(fmt::format(
+          "claim {} for the same part has been {} since {}: see `muster claim --poll {}`", open->id,
+          to_string(open->state), open->at, claim.node));
     }
     record.id = open == nullptr ? make_uuid() : open->id;
     if (open == nullptr) TRY(add(journal, record));
@@ -183,7 +183,7 @@ class ClaimRun {
     return reports;
   }
 
-  // An answer to the claim, and not a failure of this command.
+  // Reports an answer to the claim, which is not a failure of this command.
   tl::unexpected<Error> refuse(std::string message) {
     refused_ = true;
     return make_error(std::move(message));
@@ -213,7 +213,7 @@ class ClaimRun {
     claim.evidence_sha256 = sha256_of(*content);
   }
 
-  // The words of the provider's client; empty if there is none, or for Azure.
+  // Returns the command line of the provider's client; empty if there is none, and for Azure.
   Result<std::vector<std::string>> arguments_of(const Claim& claim) const {
     if (provider_ == "gcp") return repair::gcp_arguments(claim, rules_.gcp);
     if (provider_ == "oci") return repair::oci_arguments(claim);
@@ -247,7 +247,7 @@ class ClaimRun {
     TRY_ASSIGN(auto words, arguments_of(claim));
     if (words.empty()) {
       return make_error(
-          fmt::format("{} has no interface for claims: hand in what `muster claim {}` prints",
+          fmt::format("{} has no interface for claims: hand in the output of `muster claim {}`",
                       provider_, claim.node));
     }
     TRY_ASSIGN(const auto program, find_program(words.front(), caller_.variables));
@@ -265,7 +265,7 @@ class ClaimRun {
     return {};
   }
 
-  // Takes the newest state from Azure's insights, and returns what they say for people.
+  // Takes the newest state from Azure's insights, and returns their text.
   Result<std::string> follow(const repair::AzureClient& azure, RepairRecord& record,
                              repair::RepairJournal& journal) const {
     TRY_ASSIGN(const auto text, azure.insights(record.reference));

@@ -21,7 +21,7 @@ Collector own_report(const std::filesystem::path& muster, const std::string& roo
 }
 
 std::vector<Collector> collectors(const std::string& node, const std::filesystem::path& work) {
-  // The end of a log is its newest part.
+  // Keeps the end of a log, which is its newest part.
   const std::vector<std::string> journal{"--no-pager", "--quiet", "--output=short-iso-precise",
                                          "--lines=100000"};
   const auto of_journal = [&](std::string name, std::vector<std::string> which) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The programs whose output is the evidence.
+// The programs whose output makes up the evidence.
 #pragma once
 
 #include <chrono>
@@ -15,14 +15,14 @@ struct Collector {
   std::string program;  // in PATH, or an absolute path
   std::vector<std::string> arguments;
   std::chrono::seconds deadline;
-  std::size_t share;                      // bytes of each of its files
-  std::string file = {};                  // for its standard output; empty: not kept
+  std::size_t share;                      // maximum size of each of its files, in bytes
+  std::string file = {};                  // for its standard output; empty: discarded
   std::vector<std::string> written = {};  // files that it writes into the work folder
-  int most_status = 0;                    // exit statuses up to this one are a success
+  int most_status = 0;                    // exit statuses up to this one mean success
 };
 
 inline constexpr std::size_t kMega = 1000UL * 1000;
-inline constexpr std::size_t kLargestBundle = 200 * kMega;  // before it is compressed
+inline constexpr std::size_t kLargestBundle = 200 * kMega;  // before compression
 inline constexpr std::size_t kBenchShare = 20 * kMega;
 
 inline constexpr std::string_view kReportFile = "report.json";

@@ -41,7 +41,7 @@ using namespace repair;  // NOLINT(google-build-using-namespace): the command is
 constexpr unsigned kMode = 0600;
 constexpr std::string_view kBugReport = "nvidia-bug-report.log";
 
-// All that a collector gets of our own environment, which may hold secrets.
+// The only variables of our own environment that a collector gets, because others may hold secrets.
 Variables environment_of(const Variables& variables) {
   Variables kept{{"LANG", "C"}, {"HOME", "/"}};
   for (const auto* name : {"PATH", "SLURM_CONF", "MUSTER_HOSTNAME", "MUSTER_DATA_DIR"}) {
@@ -65,7 +65,7 @@ std::string read_start(const fs::path& file, std::size_t most) {
   return content;
 }
 
-// The newest reports of benchmarks that name the node, and so its partners, one after another.
+// Joins the newest benchmark reports that name the node, which also name its partners.
 std::string newest_bench_reports(const fs::path& folder, const std::string& node) {
   constexpr std::size_t kMostRead = 200;
   constexpr int kReports = 3;
@@ -125,7 +125,7 @@ class Collection {
   Collection(Variables environment, Clock::time_point end)
       : environment_(std::move(environment)), end_(end) {}
 
-  // Runs the collectors at the same time. Each ends by its own deadline, and at the latest by ours.
+  // Runs the collectors concurrently. Each has its own deadline, and all end by ours.
   void run(const std::vector<Collector>& all, const fs::path& work) {
     RunningPrograms running;
     std::map<std::size_t, Clock::time_point> started;
@@ -151,7 +151,7 @@ class Collection {
     }
   }
 
-  // What a child of ours found.
+  // Adds the result of a child of ours.
   void add(std::string name, const Result<std::string>& content, std::string file) {
     auto& result = results.emplace_back(CollectorResult{.name = std::move(name)});
     if (content && !content->empty()) return keep(std::move(file), *content);
@@ -169,7 +169,7 @@ class Collection {
     files.push_back({std::move(name), std::move(content)});
   }
 
-  // Keeps the files of a collector. Returns whether one is longer than its share.
+  // Keeps the files of a collector. Returns whether one of them is larger than its share.
   bool keep_files(const Collector& collector, std::string output, const fs::path& work) {
     bool cut = output.size() >= collector.share;
     if (collector.name == kJobs) output = last_job_ids(output);
@@ -237,7 +237,7 @@ class EvidenceRun {
         caller_(caller),
         node_(command.node.empty() ? std::string(without_domain(host_name())) : command.node),
         sources_(sources_of(caller.variables, command.root, {})),
-        // The rest is for writing.
+        // The rest of the time is for writing.
         collected_by_(caller.started + allowed - allowed / 12),
         end_(caller.started + allowed) {}
 
@@ -351,7 +351,7 @@ class EvidenceRun {
 
 int run_evidence(const EvidenceCommand& command, const Caller& caller) {
   const auto allowed = to_duration(command.deadline.value_or(Seconds{180}));
-  // A collector that writes without end does not fill the disk.
+  // Stops a collector that writes without end from filling the disk.
   rlimit before{};
   ::getrlimit(RLIMIT_FSIZE, &before);
   const rlimit lower{std::min<rlim_t>(before.rlim_cur, kLargestBundle), before.rlim_max};

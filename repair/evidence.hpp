@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `muster evidence`: collects what a provider asks for, before anything is done to a sick node.
+// `muster evidence`: collects what a provider asks for before anything is done to a sick node.
 #pragma once
 
 #include <cstdint>
@@ -23,11 +23,11 @@ struct EvidenceCommand {
   std::string output;  // empty: in the site's repair folder
   std::string node;    // empty: this host's name
   std::string root = "/";
-  std::optional<Seconds> deadline;  // else three minutes
+  std::optional<Seconds> deadline;  // default: three minutes
   std::string muster = {};          // the program that checks the node; empty: this one
 };
 
-// Prints the path of the bundle. Exit status: 0 if it was written, even if some collectors
+// Prints the path of the bundle. Returns exit status 0 if it was written, even if some collectors
 // failed.
 [[nodiscard]] int run_evidence(const EvidenceCommand& command, const Caller& caller);
 

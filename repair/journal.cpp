@@ -48,7 +48,7 @@ Result<Descriptor> lock(const fs::path& folder) {
   return opened;
 }
 
-// The last line may lack its end: it was cut by a crash, and is as damaged as any other.
+// A crash may have cut off the last line. It is treated like any other damaged line.
 Result<std::vector<RepairRecord>> parse_journal(std::string_view text, const fs::path& file) {
   std::vector<RepairRecord> records;
   for (int number = 1; !text.empty(); ++number) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The journal of repairs and claims: one line of JSON per change of state, appended to
-// journal.jsonl in the site's repair folder and never changed. Next to it each node has a folder
-// with its evidence and its reports.
+// journal.jsonl in the site's repair folder and never changed. Next to it, each node has a folder
+// with its evidence and reports.
 #pragma once
 
 #include <filesystem>
@@ -24,7 +24,8 @@ class RepairJournal {
   // Reads a journal without a lock. A folder that does not exist has no records.
   [[nodiscard]] static Result<std::vector<RepairRecord>> read(const std::filesystem::path& folder);
 
-  // Oldest first. A damaged line is an error that names it: its operation may be under way.
+  // Returns the records, oldest first. A damaged line is an error that names it, because its
+  // operation may be under way.
   [[nodiscard]] const std::vector<RepairRecord>& records() const { return records_; }
 
   // Returns once the line is on the disk.

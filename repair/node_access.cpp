@@ -16,13 +16,14 @@ namespace {
 using std::chrono::seconds;
 
 constexpr seconds kActionTime{60};
-constexpr seconds kConnectTime{30};  // in addition
+constexpr seconds kConnectTime{30};  // added to each deadline
 constexpr seconds kCheckTime{90};
-constexpr int kTimedOut = 124;  // of timeout
-constexpr int kKilled = 137;    // the same, if it had to kill
-constexpr int kLost = 255;      // of ssh: the connection was lost
+constexpr int kTimedOut = 124;  // timeout(1) ended the command
+constexpr int kKilled = 137;    // timeout(1) had to kill it
+constexpr int kLost = 255;      // ssh lost the connection
 
-// The node itself ends a command that hangs, so that it has ended when its status is known.
+// Runs the command under timeout(1) on the node, so that a command that hangs has really ended when
+// its status is known.
 std::vector<std::string> in_time(std::vector<std::string> words) {
   words.insert(words.begin(),
                {"timeout", "--kill-after=5", fmt::format("{}", kActionTime.count())});
@@ -56,7 +57,7 @@ Result<Report> NodeAccess::check(const std::string& check) const {
              run({muster_, "check", "--only", check, "--format", "json"}, kCheckTime));
   auto report = parse_report(ended.out);
   if (report) return report;
-  return make_error(fmt::format("no report of {}: {}", check, last_line(ended.err + ended.out)));
+  return make_error(fmt::format("no report from {}: {}", check, last_line(ended.err + ended.out)));
 }
 
 std::optional<std::size_t> NodeAccess::processes() const {
@@ -84,7 +85,7 @@ ActionOutcome NodeAccess::restart(const std::string& unit) const {
   const auto ended = run(in_time({"systemctl", "restart", unit}), kActionTime);
   if (!ended) return {.why = ended.error().message};
   const bool is_lost = ended->status == kLost && by_ != "local";
-  // systemd goes on without its client.
+  // systemd continues without its client.
   if (is_lost || ended->status == kTimedOut || ended->status == kKilled) {
     return {.why = fmt::format("systemctl restart {}: no answer", unit)};
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A node that is repaired: what it reports of itself, and the few fixed commands that change it.
-// Each is a list of arguments with a deadline; no text of a finding becomes part of a shell's line.
+// Access to a node under repair: its own reports, and the few fixed commands that change it. Each
+// command is a list of arguments with a deadline; no text from a finding is passed to a shell.
 #pragma once
 
 #include <chrono>
@@ -22,7 +22,7 @@ inline constexpr std::chrono::seconds kEvidenceTime{120};
 
 // How a command that changes the node ended.
 struct ActionOutcome {
-  State state = State::ambiguous;  // succeeded: it says so, which the check must confirm
+  State state = State::ambiguous;  // `succeeded` still has to be confirmed by the check
   std::string why;
 };
 
@@ -33,13 +33,13 @@ class NodeAccess {
 
   // Runs the check on the node.
   [[nodiscard]] Result<Report> check(const std::string& check) const;
-  // The number of processes on all GPUs; nothing if they cannot be asked.
+  // Returns the number of processes on all GPUs; nothing if that is unknown.
   [[nodiscard]] std::optional<std::size_t> processes() const;
   // Returns the path of the bundle.
   [[nodiscard]] Result<std::string> collect_evidence() const;
 
   [[nodiscard]] ActionOutcome restart(const std::string& unit) const;
-  // `gpu` is an address on the PCI bus or an index. Persistence mode is off meanwhile, because the
+  // `gpu` is a PCI address or an index. Persistence mode is off during the reset, because the
   // driver refuses to reset a GPU that a client holds.
   [[nodiscard]] ActionOutcome reset_gpu(const std::string& gpu) const;
 

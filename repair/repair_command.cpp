@@ -49,7 +49,7 @@ std::string file_time(repair::Time time) {
   return text;
 }
 
-// Why the node is not muster's to repair; empty if it is, or if it is in service.
+// Returns why muster must not repair the node; empty if it may, or if the node is in service.
 std::string owner_of(const slurm::NodeState& node, const std::optional<slurm::NodeMemory>& drain) {
   if (drain && !drain->check.empty() && !drain->overruled && drain->drained_by.empty()) return "";
   if (standing_apart_from_power(node) == slurm::Standing::in_service) return "";
@@ -71,10 +71,10 @@ class NodeRepair {
 
   [[nodiscard]] bool failed() const { return failed_; }
 
-  // Whether a claim is the step that is due.
+  // Whether the next step is a claim.
   [[nodiscard]] bool claims() const { return claims_; }
 
-  // Returns the lines for people.
+  // Returns the lines to print.
   Result<std::string> run() {
     TRY_ASSIGN(auto records, RepairJournal::read(rules_.folder));
     TRY(look(repair::latest(records)));
@@ -142,7 +142,7 @@ class NodeRepair {
     return {};
   }
 
-  // The check that failed, and the processes on the GPUs.
+  // Runs the check that failed, and counts the processes on the GPUs.
   void look_at_node() {
     auto check = case_.drain.check;
     for (const auto& each : case_.operations) {
@@ -177,7 +177,7 @@ class NodeRepair {
     }
   }
 
-  // The one that a hook has collected since the drain is older, and better.
+  // Prefers a bundle that a hook collected since the drain: it is closer to the fault.
   void collect_evidence() {
     std::error_code failure;
     const auto since = file_time(case_.drain.at);
@@ -223,7 +223,7 @@ class NodeRepair {
     return record(journal, std::move(stopped));
   }
 
-  // Once per incident and rung.
+  // Records it once per incident and rung.
   Result<void> record_shadow(const RepairStep& step) {
     TRY_ASSIGN(auto journal, RepairJournal::open(rules_.folder));
     const auto shadow = new_record(step, State::shadow);
@@ -234,7 +234,7 @@ class NodeRepair {
     return is_known ? Result<void>() : journal.add(shadow);
   }
 
-  // An event and a line of the journal, in this order.
+  // Writes an event and then a line of the journal.
   Result<void> record(RepairJournal& journal, RepairRecord changed) {
     changed.at = utc_now();
     TRY(announce(fmt::format("{} {}: {} ({})", to_string(changed.rung), to_string(changed.state),
@@ -263,7 +263,7 @@ class NodeRepair {
     return {};
   }
 
-  // Decides again, now that the evidence is there, under the lock, and reserves the operation.
+  // Decides again under the lock, now that the evidence is there, and reserves the operation.
   Result<std::string> act() {
     RepairStep step;
     RepairRecord reserved;
@@ -292,8 +292,8 @@ class NodeRepair {
     return lines_;
   }
 
-  // The check that failed decides, and whether the node is still muster's. muster's hook resumes
-  // the node by its own rules.
+  // The outcome depends on the check that failed, and on whether the node is still muster's to
+  // repair. muster's hook resumes the node by its own rules.
   Result<void> verify(RepairRecord& done) {
     auto operations = case_.operations;
     operations.push_back(done);
@@ -313,7 +313,7 @@ class NodeRepair {
     return keep_report();
   }
 
-  // Next to the evidence: a claim needs a fault that was seen twice.
+  // Keeps the report next to the evidence: a claim needs a fault that was seen twice.
   Result<void> keep_report() const {
     if (!report_) return {};
     const auto folder = fs::path(rules_.folder) / node_;
@@ -327,8 +327,8 @@ class NodeRepair {
     return replace_file(file, to_json(*report_), 0600);
   }
 
-  // The drain stays; with ASAP, Slurm 22.05 ends it after the boot. A later call records the
-  // outcome, because this process may run on the node.
+  // The drain stays in place; with ASAP, Slurm 22.05 would end it after the boot. A later call
+  // records the outcome, because this process may run on the node.
   Result<std::string> reboot(RepairRecord reserved) {
     const auto sent = slurm::call(slurm_, slurm_.scontrol, {"reboot", node_},
                                   {.deadline = to_duration(site_.rules.controller_deadline),

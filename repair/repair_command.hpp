@@ -16,13 +16,13 @@ struct RepairCommand {
   std::vector<std::string> nodes;  // expanded; empty: all that muster drained
   bool go = false;
   bool shadow = false;
-  bool automatic = false;  // a hook: only the rungs that the site lists
+  bool automatic = false;  // called by a hook: takes only the rungs that the site lists
   std::string resolve;     // ID=OUTCOME
   std::string root = "/";
   std::string state;
 };
 
-// Returns 1 if a step failed, or its outcome is unknown.
+// Returns 1 if a step failed or its outcome is unknown.
 [[nodiscard]] int run_repair(const RepairCommand& command, const Caller& caller);
 
 }  // namespace muster::app

@@ -18,7 +18,7 @@ namespace muster::accept {
 enum class Stage { inventory, check, node, fabric, whole, soak, after };
 MUSTER_WORDS(Stage, "inventory", "check", "node", "fabric", "whole", "soak", "after");
 
-// Whether all nodes run the stage together.
+// Whether several nodes run the stage together.
 [[nodiscard]] constexpr bool is_group_stage(Stage stage) {
   return stage == Stage::fabric || stage == Stage::whole;
 }
@@ -33,10 +33,10 @@ MUSTER_WORDS(Charge, "none", "provider", "ours", "open");
 
 // The kind of evidence, which decides how a failure is retested.
 enum class Evidence {
-  hard,       // read, not measured: a missing GPU, a failed row remap, wrong data
+  hard,       // observed, not measured: a missing GPU, a failed row remap, wrong data
   slow,       // below a limit
   event,      // happened under load: an XID, a link flap
-  pair,       // of two nodes, one is at fault
+  pair,       // one of two nodes is at fault
   uncertain,  // a check could not judge
   refused,    // other work on the GPUs, no permission, no library
 };
@@ -61,8 +61,8 @@ struct Cause {
 // "bench.gemm gpu3: ...".
 [[nodiscard]] std::string to_line(const Cause& cause);
 
-// One attempt of one node at one stage; in the soak, one slice of it. The file
-// nodes/NODE/STAGE.NUMBER.json has it, with the reports.
+// One attempt by one node at one stage; in the soak, one slice. Stored with its reports in
+// nodes/NODE/STAGE.NUMBER.json.
 struct Attempt {
   static constexpr std::string_view kSchema = "muster.attempt/1";
   MUSTER_DESCRIBED(Attempt);
@@ -75,49 +75,50 @@ struct Attempt {
   MUSTER_FIELD(double, seconds, "by the node's steady clock") = 0;
   MUSTER_FIELD(std::string, boot_id, "");
   MUSTER_FIELD(std::string, why, "a sentence, if it neither passed nor failed");
-  MUSTER_FIELD(std::vector<Cause>, causes, "of a failure or refusal");
+  MUSTER_FIELD(std::vector<Cause>, causes, "why it failed or was refused");
   MUSTER_FIELD(std::vector<Cause>, remarks, "warnings");
-  MUSTER_UNLESS_EMPTY(std::string, physical_host, "of inventory and after");
-  MUSTER_UNLESS_EMPTY(std::string, profile, "likewise");
-  MUSTER_UNLESS_EMPTY(std::vector<std::string>, serials, "likewise, of all parts");
+  MUSTER_UNLESS_EMPTY(std::string, physical_host, "only in the stages inventory and after");
+  MUSTER_UNLESS_EMPTY(std::string, profile, "only in the stages inventory and after");
+  MUSTER_UNLESS_EMPTY(std::vector<std::string>, serials,
+                      "of all parts; only in the stages inventory and after");
 };
 
-// One attempt of several nodes together: fabric, whole, or a round of the soak. The file
-// group/STAGE.NUMBER.json has it, with the report.
+// One attempt by several nodes together: fabric, whole, or a round of the soak. Stored with its
+// report in group/STAGE.NUMBER.json.
 struct GroupAttempt {
   static constexpr std::string_view kSchema = "muster.group_attempt/1";
   MUSTER_DESCRIBED(GroupAttempt);
   MUSTER_REQUIRED(Stage, stage, "") = Stage::fabric;
   MUSTER_REQUIRED(std::int64_t, number, "") = 0;
-  MUSTER_REQUIRED(std::vector<std::string>, nodes, "that took part");
+  MUSTER_REQUIRED(std::vector<std::string>, nodes, "the nodes that took part");
   MUSTER_REQUIRED(AttemptEnd, end, "") = AttemptEnd::running;
   MUSTER_FIELD(std::int64_t, started, "") = 0;
   MUSTER_FIELD(std::int64_t, ended, "") = 0;
   MUSTER_FIELD(double, seconds, "") = 0;
   MUSTER_FIELD(std::string, why, "");
-  MUSTER_FIELD(std::vector<Cause>, causes, "with a node: it is named; without: the whole group");
+  MUSTER_FIELD(std::vector<Cause>, causes, "a cause without a node is about the whole group");
   MUSTER_FIELD(std::vector<Cause>, remarks, "");
   MUSTER_FIELD(std::vector<std::string>, lost, "nodes that stopped answering");
-  MUSTER_FIELD(double, busbw_gbps, "of the largest all-reduce; 0 if none") = 0;
+  MUSTER_FIELD(double, busbw_gbps, "bus bandwidth of the largest all-reduce; 0 if none") = 0;
 };
 
 enum class DecisionKind { retest, go_on, withdraw };
 inline constexpr std::array<std::string_view, 3> kDecisionWords{"retest", "go_on", "withdraw"};
 constexpr const auto& json_words(DecisionKind /*type*/) { return kDecisionWords; }
 
-// A request of the admin after the run had begun. The file decisions/NUMBER.json has it.
+// A request by the admin after the run began. Stored in decisions/NUMBER.json.
 struct Decision {
   static constexpr std::string_view kSchema = "muster.decision/1";
   MUSTER_DESCRIBED(Decision);
   MUSTER_REQUIRED(DecisionKind, kind, "") = DecisionKind::retest;
-  MUSTER_FIELD(std::vector<std::string>, nodes, "of retest and withdraw");
-  MUSTER_FIELD(std::string, check, "of go_on");
+  MUSTER_FIELD(std::vector<std::string>, nodes, "for retest and withdraw");
+  MUSTER_FIELD(std::string, check, "for go_on");
   MUSTER_FIELD(std::string, why, "");
   MUSTER_FIELD(std::string, who, "");
   MUSTER_REQUIRED(std::int64_t, at, "") = 0;
 };
 
-// All that is on record. Attempts may be in any order.
+// Everything on record. Attempts may be in any order.
 struct Results {
   std::vector<Attempt> attempts;
   std::vector<GroupAttempt> groups;

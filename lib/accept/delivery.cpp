@@ -26,7 +26,7 @@ namespace {
 constexpr double kLoadHour = 3600;
 constexpr double kLoadDay = 24 * kLoadHour;
 
-// Empty for a time that is not known.
+// Returns an empty string for an unknown time.
 std::string utc_text(std::int64_t at) {
   constexpr std::int64_t kYear10000 = 253'402'300'800;
   if (at <= 0 || at >= kYear10000) return "";
@@ -99,7 +99,7 @@ std::vector<TermResult> terms_of(const Plan& plan, const DeliveryCounts& counts,
                            terms.good_rate, terms.bad_rate, 100 * terms.risk),
        .reached = allowed ? fmt::format("{} in {:.1f} node-days, at most {} allowed", soak.failures,
                                         soak.node_days, *allowed)
-                          : fmt::format("{:.1f} node-days cannot show it, which takes {:.0f}",
+                          : fmt::format("{:.1f} node-days cannot show it; that takes {:.0f}",
                                         soak.node_days, soak_need(terms).node_days),
        .met = allowed && soak.failures <= *allowed});
   return lines;
@@ -136,7 +136,7 @@ class DeliveryMaker {
     });
   }
 
-  // By the hours of load that the node had before the fault.
+  // Counts faults by how many hours of load the node had seen.
   [[nodiscard]] std::vector<std::int64_t> faults_by_hour() const {
     std::vector<std::int64_t> faults;
     for (const auto& attempts : attempts_) {
@@ -226,7 +226,7 @@ class DeliveryMaker {
     return rounds;
   }
 
-  // The versions of most nodes of each group, and the nodes that differ.
+  // Collects the versions that most nodes of each group have, and the nodes that differ.
   void add_stacks(Delivery& delivery) const {
     using Nodes = std::vector<std::string>;
     std::map<std::string, std::map<std::string, std::map<std::string, Nodes>>> versions;
@@ -308,7 +308,8 @@ class DeliveryMaker {
   }
 
  private:
-  // Values of at least 32 nodes of one profile, by the side away from the faults.
+  // Needs values of at least 32 nodes of one profile. Measures their spread on the side of the
+  // median where no faults are.
   void add_fleet_limit(DeliveryQuantity& quantity,
                        const std::vector<std::pair<double, std::size_t>>& values) const {
     const OutlierRule rule{

@@ -19,7 +19,7 @@ bool is_worse(const QuantityFact& fact, const QuantityFact& than) {
   return less_is_better(fact.unit) ? fact.value > than.value : fact.value < than.value;
 }
 
-// Lines of a kernel log are at most this many, so that an error storm fits.
+// Keeps at most this many lines of the kernel log, in case of an error storm.
 constexpr std::size_t kMaxLines = 50;
 
 void add_lines(std::vector<std::string>& lines, const std::vector<std::string>& more) {
@@ -38,7 +38,8 @@ void add_categories(std::vector<CategoryFact>& categories, const Report& report)
   }
 }
 
-// The measurement that a finding judged: the same number, of its device or the worst of the node.
+// Returns the measurement that a finding judged: it has the same value, and belongs to the
+// finding's device or is the worst of the node.
 bool is_about(const Finding& finding, const Measurement& measurement) {
   const auto observed = number_of(finding.observed);
   return observed && measurement.unit == finding.unit &&
@@ -46,8 +47,8 @@ bool is_about(const Finding& finding, const Measurement& measurement) {
          std::abs(*observed - measurement.value) <= 1e-9 * std::abs(measurement.value);
 }
 
-// The worst value of each quantity of a report, with the limit that judged any of its devices. A
-// limit that only warns does not count if there is one that fails.
+// Returns the worst value of each quantity in a report, with the limit that any of its devices was
+// judged by. A limit that fails takes precedence over one that only warns.
 std::map<std::string, QuantityFact> quantities_of(const Report& report) {
   std::map<std::string, QuantityFact> worst;
   std::set<std::string> failing;
@@ -85,8 +86,8 @@ std::map<std::string, QuantityFact> quantities_of(const Report& report) {
   return worst;
 }
 
-// Full tests before short ones, then the newest; of a soak, whose slices are one measurement, the
-// worst.
+// Prefers full tests to short ones, then the newest. All slices of a soak count as one measurement:
+// their worst.
 bool replaces(const QuantityFact& fact, const QuantityFact& known, Stage stage) {
   if (fact.of_node_stage != known.of_node_stage) return fact.of_node_stage;
   return stage == Stage::soak ? is_worse(fact, known) : fact.at >= known.at;
@@ -107,7 +108,7 @@ void add_quantities(NodeFacts& facts, const Report& report, const Attempt& attem
   }
 }
 
-// The firmware of all parts of a kind counts as software of the node.
+// Adds the firmware of each kind of part to the software of the node.
 void add_firmware(NodeFacts& facts) {
   for (const auto& [kind, all] : firmware_of(facts.parts)) {
     facts.stack[fmt::format("{} firmware", kind)] = fmt::format("{}", fmt::join(all, ", "));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Facts about nodes from the answers on record. The reports themselves are not kept: those of
-// thousands of nodes would not fit into memory.
+// Facts about nodes from the answers on record. The reports themselves are not kept, because the
+// reports of thousands of nodes would not fit into memory.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,7 @@ namespace muster::accept {
 // "gpu.memory gpu_triad".
 [[nodiscard]] std::string quantity_of(const Measurement& measurement);
 
-// The worst device of a node in one quantity.
+// The worst value that any device of a node has in one quantity.
 struct QuantityFact {
   std::string name;
   std::string unit, device;
@@ -43,16 +43,16 @@ struct NodeFacts {
   std::vector<QuantityFact> quantities;
   std::vector<CategoryFact> categories;
   std::vector<NotObserved> not_observed;
-  // When the newest answers ended, and those with parts.
+  // When the newest answer ended, and the newest answer that lists parts.
   std::int64_t at = 0, parts_at = 0;
 };
 
-// Adds what an answer says. Answers may come in any order. Limits are known only from findings, so
-// a passing test needs a report with its passes.
+// Adds the facts in an answer. Answers may come in any order. Limits are known only from findings,
+// so the report of a passing test must include its passes.
 void learn(NodeFacts& facts, const Attempt& attempt, const StepAnswer& answer);
 
 struct GroupFacts {
-  std::optional<Matrix> pairs;  // of the largest search
+  std::optional<Matrix> pairs;  // from the largest search
   std::optional<double> whole_limit_gbps;
   std::vector<CategoryFact> categories;
 };

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The rules of retests: how many readings confirm a failure, and what a loss or an event costs.
+// The rules for retests: how many readings confirm a failure, and what happens after the loss of a
+// node or an event in its soak.
 #include "lib/accept/fold.hpp"
 
 #include <fmt/format.h>
@@ -12,11 +13,11 @@
 namespace muster::accept {
 namespace {
 
-constexpr std::int64_t kPause = 60;   // seconds, between attempts without an answer
-constexpr std::int64_t kMaxRuns = 6;  // of a stage that fails in a different way each time
+constexpr std::int64_t kPause = 60;   // seconds between attempts without an answer
+constexpr std::int64_t kMaxRuns = 6;  // runs of a stage that fails in a different way each time
 constexpr int kMaxInterruptions = 5;  // in a row; the cause then lies in the node or in our setup
 
-// The causes of a group's attempt that are about this node.
+// Returns the causes in a group's attempt that are about this node.
 std::vector<Cause> causes_of(const GroupAttempt& attempt, const std::string& node) {
   std::vector<Cause> causes;
   std::ranges::copy_if(attempt.causes, std::back_inserter(causes), [&](const Cause& cause) {
@@ -62,7 +63,7 @@ void NodeFold::settle(NodeVerdict verdict, Charge charge, std::string why,
   proven_ = {};
 }
 
-// The verdict on a node with confirmed failures.
+// Sets the verdict on a node with confirmed failures.
 void NodeFold::settle(const std::vector<Cause>& causes) {
   const auto is_pair = [](const Cause& cause) { return cause.evidence == Evidence::pair; };
   if (std::ranges::all_of(causes, is_pair)) {
@@ -86,7 +87,7 @@ void NodeFold::remark(const std::vector<Cause>& causes, std::string_view note) {
   }
 }
 
-// Whether most of several runs decide, rather than two equal readings.
+// Whether the majority of several runs decides, rather than two equal readings.
 bool NodeFold::is_by_majority(const Cause& cause) const {
   return cause.evidence == Evidence::slow && !is_group_stage(standing_.stage);
 }
@@ -104,7 +105,7 @@ std::int64_t NodeFold::count(const Cause& cause) {
   return 1;
 }
 
-// A run of a stage that passed (no causes) or failed.
+// Judges a run of a stage that passed (no causes) or failed.
 void NodeFold::judge(const std::vector<Cause>& causes, std::int64_t at) {
   ++runs_;
   standing_.since = at;
@@ -146,7 +147,7 @@ void NodeFold::lose(const std::string& why, std::int64_t at) {
   boot_.clear();
 }
 
-// Without a verdict: of a check that could not judge, or of a step that could not run.
+// Handles an attempt without a verdict: a check could not judge, or a step could not run.
 void NodeFold::refuse(const std::string& why, const std::vector<Cause>& causes, std::int64_t at) {
   const bool uncertain = !causes.empty() && causes.front().evidence == Evidence::uncertain;
   standing_.since = at;
@@ -155,8 +156,8 @@ void NodeFold::refuse(const std::string& why, const std::vector<Cause>& causes, 
   settle(NodeVerdict::held, Charge::ours, why, causes);
 }
 
-// An interruption does not count as an attempt, but a step that never ends well must not be tried
-// for ever. The driver may hear of the end of its job after its steps do: it pauses.
+// An interruption does not count as an attempt, but a step that never succeeds must not be tried
+// forever. Pauses, because the driver may learn that its job has ended later than its steps do.
 void NodeFold::interrupt(const std::string& why, std::int64_t at) {
   if (++interruptions_ > 1) not_before_ = at + kPause;
   if (interruptions_ < kMaxInterruptions) return;
@@ -209,7 +210,7 @@ void NodeFold::take(const Attempt& attempt) {
   if (attempt.end == AttemptEnd::interrupted) return interrupt(attempt.why, attempt.ended);
   if (attempt.end == AttemptEnd::lost) return lose(attempt.why, attempt.ended);
   if (!boot_.empty() && !attempt.boot_id.empty() && attempt.boot_id != boot_) {
-    lose("it rebooted by itself", attempt.started);
+    lose("it rebooted on its own", attempt.started);
     if (is_final(standing_)) return;
   }
   answered_ = true;
@@ -231,7 +232,8 @@ void NodeFold::take(const Attempt& attempt) {
   judge(attempt.causes, attempt.ended);
 }
 
-// Most of the runs decide. Below the limit, the search for the slow node is repeated once.
+// The majority of runs decides. If it is below the limit, the search for the slow node is repeated
+// once.
 void NodeFold::judge_whole(const GroupAttempt& attempt) {
   ++runs_;
   if (attempt.end == AttemptEnd::fail) {

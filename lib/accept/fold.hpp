@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The standing of one node, folded from its attempts in the order in which they began.
+// The current state of one node, folded from its attempts in the order in which they began.
 #pragma once
 
 #include <array>
@@ -20,29 +20,30 @@ class NodeFold {
       : plan_(&plan), overridden_(&overridden) {}
 
   void take(const Attempt& attempt);
-  // A group that the node, by this name, took part in.
+  // Takes the attempt of a group that the node took part in. `name` is the node's name.
   void take(const GroupAttempt& attempt, const std::string& name);
   void take(const Decision& decision);
-  // Failures that show only when nodes are compared.
+  // Holds the node for a failure that only shows when nodes are compared.
   void hold(Cause cause);
   void leave_untested(std::string why);
-  // Ends a loss that has lasted too long. A node that can be reached is asked once more then.
+  // Gives up on a node that has been lost for too long. If it can be reached, it is asked once
+  // more.
   void finish(std::int64_t now, bool reachable);
 
   [[nodiscard]] const NodeStanding& standing() const { return standing_; }
 
   [[nodiscard]] NodeStanding& standing() { return standing_; }
 
-  // The last inventory that the node answered; null if there is none.
+  // The last inventory that the node sent; null if there is none.
   [[nodiscard]] const Attempt* inventory() const { return inventory_; }
 
-  // Causes of the last attempt, while they wait for a retest.
+  // The causes of the last attempt while they wait for a retest.
   [[nodiscard]] const std::vector<Cause>& suspected() const { return suspected_; }
 
-  // It failed or was named once, and waits for the confirmation.
+  // The node failed or was named once, and waits for a retest to confirm it.
   [[nodiscard]] bool is_suspect() const { return !suspected_.empty(); }
 
-  // Its last fabric and whole stages passed, so that it can retest others.
+  // The node passed its last fabric and whole stages, so it can help to retest others.
   [[nodiscard]] bool is_proven(Stage stage) const {
     return proven_[static_cast<std::size_t>(stage)];
   }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The outcome of an attempt: by the findings of its reports, and by whom their remedies are about.
+// The outcome of an attempt, from the findings of its reports and from who has to act on their
+// remedies.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -29,7 +30,7 @@ Charge charge_of(Remedy remedy) {
   }
 }
 
-// Below a limit, rather than wrong or missing.
+// Whether the finding is a value below a limit, rather than something wrong or missing.
 bool is_measured(const Finding& finding) {
   const auto* const check = find_bench_check(finding.check);
   return check != nullptr && !check->judges_run && std::holds_alternative<double>(finding.observed);
@@ -65,7 +66,7 @@ void refuse(AnAttempt& attempt, std::string why, Evidence evidence) {
                           .evidence = evidence}};
 }
 
-// Other work on the GPUs: the node was not measured.
+// Whether there was other work on the GPUs, so that the node was not measured.
 std::optional<Cause> busy_cause(const StepAnswer& answer, Stage stage) {
   for (const auto& report : answer.reports) {
     const auto busy = std::ranges::find_if(report.findings, [](const Finding& finding) {
@@ -153,7 +154,7 @@ void compare_with_order(Attempt& attempt, const StepAnswer& answer, const Ordere
 }
 
 void compare_clocks(Attempt& attempt, const StepAnswer& answer) {
-  constexpr std::int64_t kMostSkew = 5;  // seconds that need no remark
+  constexpr std::int64_t kMostSkew = 5;  // seconds, up to which there is no remark
   const auto skew = answer.at - attempt.ended;
   if (answer.at == 0 || std::abs(skew) <= kMostSkew) return;
   attempt.remarks.push_back({.check = std::string(kClockCheck),
@@ -172,7 +173,8 @@ void name_node(std::vector<Cause>& causes, const std::string& node) {
   for (auto& cause : causes) cause.node = node;
 }
 
-// The speeds of GPUs, links and HCAs by quantity, device and size. The host's own vary more.
+// The speeds of GPUs, links and HCAs, by quantity, device and size. Leaves out the host's own
+// speeds, which vary more.
 using Speeds = std::map<std::tuple<std::string, std::string, std::int64_t>, const Measurement*>;
 
 Speeds speeds_of(const StepAnswer& answer) {
@@ -189,7 +191,8 @@ Speeds speeds_of(const StepAnswer& answer) {
   return speeds;
 }
 
-// The node of a group that a device names; empty for a leaf switch, a level, or the whole job.
+// Returns the node of the group that a device name refers to; empty for a leaf switch, a level or
+// the whole job.
 std::string node_named(std::string_view device, const std::vector<std::string>& own_names,
                        const std::vector<std::string>& nodes) {
   const auto found = std::ranges::find(own_names, device);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Decides which attempts start: nodes alone, groups once all that can come have come, and none
-// while one cause may be behind many failures.
+// Decides which attempts start: single nodes at once, groups as soon as every node that can still
+// come has come, and none while one cause may be behind many failures.
 #include "lib/accept/next.hpp"
 
 #include <fmt/format.h>
@@ -25,7 +25,8 @@ namespace {
 
 using Event = std::variant<const Attempt*, const GroupAttempt*, const Decision*>;
 
-// Attempts of a node follow one another; a decision is about all that began before.
+// The attempts of a node follow one another; a decision applies to every attempt that began before
+// it.
 struct EventOrder {
   std::int64_t at;
   bool is_decision;
@@ -74,7 +75,7 @@ class Planner {
     std::unordered_map<std::string_view, std::size_t> index;
     std::size_t last = 0;
     const auto add = [&](const std::string& name, Event event) {
-      // The record mostly has the attempts of a node together, or the nodes as ordered.
+      // On record, the attempts of a node are mostly next to each other, or the nodes are in order.
       if (nodes[last].name != name && (++last == nodes.size() || nodes[last].name != name)) {
         for (std::size_t i = index.size(); i < nodes.size(); ++i) index.emplace(nodes[i].name, i);
         const auto found = index.find(name);
@@ -110,7 +111,7 @@ class Planner {
     }
   }
 
-  // A serial at two nodes, and a node whose profile is not that of its group.
+  // Holds nodes that share a serial number, and nodes whose profile differs from their group's.
   void compare_inventories() {
     std::vector<std::pair<std::size_t, SerialOwner>> owners;  // by hash: tens of thousands
     std::map<std::string_view, std::map<std::string_view, std::size_t>> profiles;
@@ -147,8 +148,7 @@ class Planner {
   };
 
   void hold_for_serials(std::vector<std::pair<std::size_t, SerialOwner>> owners) {
-    // Almost all serials differ: those that share the last bits of their hash with none are left
-    // out.
+    // Almost all serials differ, so leaves out those whose last bits of the hash occur only once.
     const auto last_bits = std::bit_ceil(16 * owners.size() + 1) - 1;
     std::vector<bool> once(last_bits + 1), twice(last_bits + 1);
     for (const auto& [hash, owner] : owners) {
@@ -174,10 +174,10 @@ class Planner {
         {.node = order_.nodes[node].name,
          .check = std::string(kSerialCheck),
          .device = "node",
-         .message = fmt::format("serial {} is also that of {}", serial, order_.nodes[other].name)});
+         .message = fmt::format("{} has the same serial {}", order_.nodes[other].name, serial)});
   }
 
-  // Many nodes of a group that fail one check at one stage.
+  // Finds groups in which many nodes fail one check at one stage.
   void trip_breakers() {
     std::map<std::string_view, std::size_t> sizes;
     std::map<std::tuple<std::string_view, Stage, std::string>, std::set<std::size_t>> failing;
@@ -208,7 +208,7 @@ class Planner {
     }
   }
 
-  // One cause may be behind all of them: none is rejected for it.
+  // One cause may be behind all of these failures, so no node is rejected for it.
   static void hold(NodeStanding& standing, const Breaker& breaker, std::size_t count) {
     standing.verdict = NodeVerdict::held;
     standing.charge = Charge::open;
@@ -243,14 +243,14 @@ class Planner {
     actions_.groups.push_back({.stage = stage, .number = number, .nodes = std::move(nodes)});
   }
 
-  // Whether a node that is not ready for `stage` may still be.
+  // Whether a node that is not ready for `stage` may still become ready.
   [[nodiscard]] bool may_come(std::size_t i, Stage stage) const {
     const auto& standing = folds_[i].standing();
     return !is_final(standing) && standing.stage <= stage;
   }
 
-  // Nodes that have passed `stage`, to retest others with: up to `wanted`. Nothing while more of
-  // them are busy; the idle ones are kept until then.
+  // Returns up to `wanted` nodes that have passed `stage`, to retest others with. Returns nothing
+  // if more of them are still busy, and reserves the idle ones until then.
   std::optional<Nodes> proven_partners(Stage stage, std::size_t wanted) {
     Nodes idle;
     std::size_t busy = 0;
@@ -288,7 +288,7 @@ class Planner {
     start_group(stage, std::move(ready));
   }
 
-  // Retests suspects with proven nodes, or waits for these. Returns false if there are none.
+  // Retests suspects with proven nodes, or waits for proven nodes. Returns false if there are none.
   bool retest(Nodes suspects) {
     const auto wanted = static_cast<std::size_t>(order_.plan.partners) * suspects.size();
     const auto partners = proven_partners(Stage::fabric, wanted);
@@ -312,7 +312,7 @@ class Planner {
     fold.leave_untested(fmt::format("no other node is left for the stage {}", to_string(stage)));
   }
 
-  // The all-reduce of all nodes in the soak.
+  // Starts the all-reduce of all nodes in the soak.
   void start_round() {
     Nodes waiting;
     std::int64_t first = now_;
@@ -371,7 +371,7 @@ class Planner {
   std::set<std::string> overridden_;  // checks
   std::vector<NodeFold> folds_;
   std::set<Stage> stopped_;
-  std::set<std::size_t> used_;  // by a group, or kept for one
+  std::set<std::size_t> used_;  // by a group, or reserved for one
   Actions actions_;
 };
 

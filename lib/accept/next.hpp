@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The next actions of a run of `muster accept`, and the standing of each node: a pure function of
-// the order, of all that is on record, of who can be reached, and of the time. Resuming a run is
-// calling it.
+// The next actions of a run of `muster accept`, and the current state of each node: a pure function
+// of the order, the record, which nodes can be reached, and the time. To resume a run, call it
+// again.
 #pragma once
 
 #include <cstddef>
@@ -22,15 +22,15 @@ MUSTER_WORDS(NodeVerdict, "pending", "accepted", "accepted_with_remarks", "rejec
 
 struct NodeStanding {
   NodeVerdict verdict = NodeVerdict::pending;
-  Stage stage = Stage::inventory;  // the one it is in, or ended in
+  Stage stage = Stage::inventory;  // the stage it is in, or ended in
   Charge charge = Charge::none;
   std::string why{};             // one sentence, if it is not accepted or pending
-  std::vector<Cause> causes{};   // of a verdict other than accepted
+  std::vector<Cause> causes{};   // why it is not accepted
   std::vector<Cause> remarks{};  // warnings, and failures that a retest did not confirm
-  std::int64_t soaked_s = 0;     // since the soak last began
-  std::int64_t loaded_s = 0;     // under load in all soaks
-  std::int64_t soak_events = 0;  // that the provider is charged with
-  std::int64_t next_number = 1;  // of its next attempt at `stage`
+  std::int64_t soaked_s = 0;     // time under load since the soak last began
+  std::int64_t loaded_s = 0;     // time under load in all soaks
+  std::int64_t soak_events = 0;  // charged to the provider
+  std::int64_t next_number = 1;  // the number of its next attempt at `stage`
   bool running = false;          // an attempt, alone or in a group, has no result
   bool ready = false;            // may start, alone or in a group
   std::int64_t since = 0;        // when it became ready or was lost; 0 if it never ran
@@ -44,7 +44,7 @@ struct NodeStanding {
   return standing.verdict != NodeVerdict::pending;
 }
 
-// A check that too many nodes fail to blame each of them.
+// A check that so many nodes fail that they are not blamed one by one.
 struct Breaker {
   Stage stage = Stage::check;
   std::string check, group;
@@ -72,14 +72,14 @@ struct GroupStart {
 
 struct Actions {
   std::vector<NodeStart> nodes;
-  std::vector<GroupStart> groups;  // at most one that uses any node
+  std::vector<GroupStart> groups;  // a node is in at most one of them
   std::vector<Breaker> breakers;
-  std::optional<std::int64_t> wake;     // call again then, if nothing has ended before
+  std::optional<std::int64_t> wake;     // when to call again if no attempt ends before
   std::vector<NodeStanding> standings;  // in the order of the nodes
   bool complete = false;                // no node is pending
 };
 
-// `reachable`: by index of the order; a node that is not reachable waits. `now`: Unix time.
+// `reachable` has one entry per ordered node; an unreachable node waits. `now` is Unix time.
 [[nodiscard]] Actions next(const Order& order, const Results& results,
                            const std::vector<bool>& reachable, std::int64_t now);
 

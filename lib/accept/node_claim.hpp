@@ -7,7 +7,7 @@
 
 namespace muster::accept {
 
-// The fault was proven by the retests of the acceptance.
+// Makes the claim. The retests of the acceptance have proven the fault.
 [[nodiscard]] repair::Claim claim_of(const NodeCard& card);
 
 }  // namespace muster::accept

@@ -23,7 +23,8 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// How a verdict looks: a class of the style sheet, a sign for those who see no colours, and words.
+// How a verdict looks: a class of the style sheet, a symbol for readers who cannot tell the colours
+// apart, and words.
 struct Look {
   std::string_view style, sign, words;
 };
@@ -150,7 +151,7 @@ void add_attempts(Json& shown, const NodeCard& card) {
   shown["passed_rounds"] = counted(static_cast<std::uint64_t>(card.passed_rounds), "all-reduce");
 }
 
-// Whether the only cause of a card has all that `why` says.
+// Whether the only cause of a card says everything that `why` says.
 bool explains(const NodeCard& card) {
   if (card.causes.size() != 1) return false;
   const auto& cause = card.causes.front();
@@ -174,7 +175,7 @@ Json card_of(const NodeCard& card) {
   for (const auto& cause : card.causes) shown["causes"].push_back(cause_of(cause, card));
   auto parts = Json::array();
   for (const auto& part : card.parts) {
-    // A cause has its part.
+    // Pairs each cause with its part.
     if (std::ranges::count(card.causes, part.device, &CardCause::device) > 0) continue;
     parts.push_back({{"device", part.device}, {"serial", part.serial}, {"model", part.model}});
   }
@@ -208,7 +209,7 @@ Json cards_of(const Delivery& delivery, NodeVerdict verdict, std::string_view id
           {"cards", std::move(cards)}};
 }
 
-// A mark for each node, by group.
+// Draws a mark for each node, by group.
 Json map_of(const Delivery& delivery) {
   std::map<std::string, Json> groups;
   for (const auto& row : delivery.nodes) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A delivery for people: a page for a browser, without scripts, network or other files, and a table
-// for a spreadsheet.
+// A delivery in readable form: a self-contained web page without scripts, and a table for
+// spreadsheets.
 #pragma once
 
 #include <string>

@@ -21,7 +21,7 @@ std::string with_unit(double value, const std::string& unit) {
   return fmt::format("{}{}{}", number_text(value), unit.empty() ? "" : " ", unit);
 }
 
-// A step of 1, 2 or 5 times a power of ten, of which about four make `most`.
+// Returns a step of 1, 2 or 5 times a power of ten, so that about four steps make `most`.
 double step_of(double most) {
   const double power = std::pow(10, std::floor(std::log10(most / 4)));
   for (const double factor : {1.0, 2.0, 5.0}) {
@@ -138,7 +138,7 @@ Json pairs_of(const Matrix& matrix) {
   constexpr std::array kClasses{std::pair(0.97, "as usual"), std::pair(0.87, "a little less"),
                                 std::pair(0.0, "slow, or it did not finish")};
   constexpr std::array kSizes{0.45, 0.7, 1.0};
-  constexpr double kCell = 14, kLetter = 0.45;  // pixels; the width of a letter, in cells
+  constexpr double kCell = 14, kLetter = 0.45;  // pixels per cell; width of a letter in cells
   constexpr std::size_t kMaxListed = 20;
   const auto count = matrix.names.size();
   if (matrix.cells.size() != count || matrix.usual <= 0) return {};

@@ -11,14 +11,14 @@
 
 namespace muster::accept {
 
-// A number with as many digits as people need.
+// Formats a number with as many digits as a reader needs.
 [[nodiscard]] std::string number_text(double value);
 
 // Whether a value is on the wrong side of a limit.
 [[nodiscard]] bool is_beyond(const DeliveryQuantity& quantity, double value);
 
-// A dot for the value of each node on a line, with the limits. `place` is that of the quantity in
-// the values of a node. Null if no node has a value.
+// Draws a dot for the value of each node on a line, with the limits. `place` is the index of the
+// quantity in a node's values. Null if no node has a value.
 [[nodiscard]] nlohmann::ordered_json strip_of(const Delivery& delivery, std::size_t place);
 
 struct Bar {
@@ -27,11 +27,12 @@ struct Bar {
   bool bad = false;
 };
 
-// Bars from 0, with an optional limit.
+// Draws bars from 0, with an optional limit.
 [[nodiscard]] nlohmann::ordered_json bars_of(const std::vector<Bar>& bars, const std::string& unit,
                                              const std::optional<double>& limit = {});
 
-// A square for each pair of nodes that was measured; its size and colour show how slow the pair is.
+// Draws a square for each pair of nodes that was measured. Its size and colour show how slow the
+// pair is.
 [[nodiscard]] nlohmann::ordered_json pairs_of(const Matrix& matrix);
 
 }  // namespace muster::accept

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The order and how it is tested: the nodes, the stages' lengths, the rules of retests.
+// The order and how it is tested: the nodes, the lengths of the stages, the rules for retests.
 #pragma once
 
 #include <cstdint>
@@ -20,19 +20,19 @@ struct OrderedNode {
   MUSTER_DESCRIBED(OrderedNode);
   MUSTER_REQUIRED(std::string, name, "");
   MUSTER_UNLESS_EMPTY(std::string, host, "the physical host that was ordered");
-  MUSTER_UNLESS_EMPTY(std::string, serial, "of a part that the node must have");
-  MUSTER_UNLESS_EMPTY(std::string, group, "nodes that are judged together");
+  MUSTER_UNLESS_EMPTY(std::string, serial, "serial number of a part that the node must have");
+  MUSTER_UNLESS_EMPTY(std::string, group, "nodes of one group are judged together");
 };
 
 // The contract of a delivery. Rates are failures per 1000 node-days under load.
 struct Terms {
   MUSTER_DESCRIBED(Terms);
-  MUSTER_FIELD(double, accepted_at_least, "share of the nodes that were ordered") = 1;
+  MUSTER_FIELD(double, accepted_at_least, "share of the ordered nodes") = 1;
   MUSTER_FIELD(std::optional<std::int64_t>, failures_allowed,
-               "in the soak; null: by the rates and the risk");
-  MUSTER_FIELD(double, good_rate, "a delivery of this rate should be accepted") = 6.5;
-  MUSTER_FIELD(double, bad_rate, "a delivery of this rate should be refused") = 32.5;
-  MUSTER_FIELD(double, risk, "of either party, that the other happens") = 0.1;
+               "in the soak; null: computed from the rates and the risk");
+  MUSTER_FIELD(double, good_rate, "a delivery with this rate should be accepted") = 6.5;
+  MUSTER_FIELD(double, bad_rate, "a delivery with this rate should be refused") = 32.5;
+  MUSTER_FIELD(double, risk, "probability, for either party, of the wrong decision") = 0.1;
 };
 
 // Times are in seconds.
@@ -41,25 +41,29 @@ struct Plan {
   MUSTER_FIELD(std::string, name, "quick, standard, strict or the file's");
   MUSTER_FIELD(std::int64_t, soak_s, "load on each node") = 86'400;
   MUSTER_FIELD(std::int64_t, slice_s,
-               "the soak's attempts; an interruption costs at most one") = 600;
-  MUSTER_FIELD(std::int64_t, round_s, "soak between all-reduces of all nodes") = 3'600;
-  MUSTER_FIELD(std::int64_t, wait_s, "for nodes that are not ready for a group stage") = 7'200;
-  MUSTER_FIELD(std::int64_t, return_s, "for a lost node to answer again") = 1'800;
-  MUSTER_FIELD(std::int64_t, gap_s, "between slices; a longer one starts the soak again") = 3'600;
-  MUSTER_FIELD(std::string, level, "of muster-bench node") = "full";
+               "length of one attempt; an interruption costs at most one") = 600;
+  MUSTER_FIELD(std::int64_t, round_s, "soak time between all-reduces of all nodes") = 3'600;
+  MUSTER_FIELD(std::int64_t, wait_s,
+               "how long a group stage waits for nodes that are not ready") = 7'200;
+  MUSTER_FIELD(std::int64_t, return_s, "how long a lost node has to answer again") = 1'800;
+  MUSTER_FIELD(std::int64_t, gap_s,
+               "longest gap between slices; a longer one starts the soak again") = 3'600;
+  MUSTER_FIELD(std::string, level, "level of muster-bench node") = "full";
   MUSTER_FIELD(std::int64_t, whole_runs, "all-reduces of all nodes; their median is judged") = 3;
-  MUSTER_FIELD(std::int64_t, hard_reads, "equal readings of hard evidence that reject") = 2;
-  MUSTER_FIELD(std::int64_t, slow_runs, "of which most decide") = 3;
-  MUSTER_FIELD(std::int64_t, uncertain_reads, "then the node is not tested") = 2;
-  MUSTER_FIELD(std::int64_t, soaks, "with an event; then the node is rejected") = 2;
-  MUSTER_FIELD(std::int64_t, losses, "then the node is rejected") = 2;
+  MUSTER_FIELD(std::int64_t, hard_reads, "equal readings of hard evidence that reject a node") = 2;
+  MUSTER_FIELD(std::int64_t, slow_runs, "runs of a slow test; the majority decides") = 3;
+  MUSTER_FIELD(std::int64_t, uncertain_reads,
+               "undecided runs after which a node counts as not tested") = 2;
+  MUSTER_FIELD(std::int64_t, soaks, "soaks with an event after which a node is rejected") = 2;
+  MUSTER_FIELD(std::int64_t, losses, "losses after which a node is rejected") = 2;
   MUSTER_FIELD(std::int64_t, partners, "proven nodes that retest a suspect") = 3;
-  MUSTER_FIELD(std::int64_t, breaker_nodes, "failing one check, at least") = 3;
-  MUSTER_FIELD(double, breaker_share, "of a group failing one check: one cause?") = 0.2;
-  MUSTER_FIELD(std::string, profile, "of muster and muster-bench; empty: the node's own");
+  MUSTER_FIELD(std::int64_t, breaker_nodes,
+               "a stage stops if at least this many nodes fail one check") = 3;
+  MUSTER_FIELD(double, breaker_share, "and at least this share of a group") = 0.2;
+  MUSTER_FIELD(std::string, profile, "profile for muster and muster-bench; empty: the node's own");
   MUSTER_FIELD(std::vector<std::string>, settings, "KEY=VALUE, passed on to --set");
-  MUSTER_FIELD(double, node_hour_price, "in any currency; 0 if it is not known") = 0;
-  MUSTER_UNLESS_EMPTY(std::optional<Terms>, terms, "without: every node must be accepted");
+  MUSTER_FIELD(double, node_hour_price, "in any currency; 0 if unknown") = 0;
+  MUSTER_UNLESS_EMPTY(std::optional<Terms>, terms, "without terms, every node must be accepted");
 };
 
 // quick, standard or strict.
@@ -79,7 +83,7 @@ struct Order {
   MUSTER_REQUIRED(std::vector<OrderedNode>, nodes, "as ordered, without duplicates");
 };
 
-// The longest that an attempt may take, without its soak.
+// The longest time that an attempt may take, not counting its soak.
 [[nodiscard]] std::int64_t deadline_s(const Plan& plan, Stage stage);
 
 }  // namespace muster::accept

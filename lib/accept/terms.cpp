@@ -33,8 +33,8 @@ SoakNeed soak_need(const Terms& terms) {
         .buyer_risk = share_of_at_most(failures, expected_at(terms.bad_rate, node_days))};
   };
   if (terms.failures_allowed) return need_of(*terms.failures_allowed);
-  // Ends: with more failures the two rates can be told apart ever better. check_terms() keeps them
-  // apart enough.
+  // Terminates, because more failures separate the two rates better, and check_terms() makes sure
+  // that they are far enough apart.
   auto need = need_of(0);
   while (need.provider_risk > terms.risk) need = need_of(need.failures + 1);
   return need;
@@ -67,7 +67,8 @@ Result<void> check_terms(const Terms& terms) {
            Bound{"risk", terms.risk, 0.001, 0.4},
        }) {
     if (value >= least && value <= most) continue;
-    return make_error(fmt::format("terms: {}: {} is not from {} to {}", key, value, least, most));
+    return make_error(
+        fmt::format("terms: {}: {} is out of range, expected {} to {}", key, value, least, most));
   }
   if (terms.bad_rate < kMinRatio * terms.good_rate) {
     return make_error(fmt::format("terms: bad_rate: {} is less than {} times good_rate, {}",
@@ -84,8 +85,8 @@ Result<void> check_soak(const Plan& plan, std::size_t nodes) {
   const double needed = kHours * need.node_days / static_cast<double>(nodes);
   if (hours >= needed) return {};
   return make_error(fmt::format(
-      "soak: {:.3g} h are too short for the terms: {} need {:.0f} h ({:.0f} node-days, of which {} "
-      "may have a failure)",
+      "soak: {:.3g} h is too short for the terms: {} need {:.0f} h ({:.0f} node-days, with at most "
+      "{} failures)",
       hours, counted(nodes, "node"), std::ceil(needed), need.node_days, need.failures));
 }
 
@@ -105,7 +106,7 @@ Confidence confidence_of(const Plan& plan, std::int64_t nodes, double node_days,
   }
   if (node_days < kFewestNodeDays) {
     shown.statement += fmt::format(
-        ": too little to say how reliable the nodes are, which takes {} "
+        ": too little to say how reliable the nodes are; that takes {} "
         "node-days.",
         kFewestNodeDays);
     return shown;

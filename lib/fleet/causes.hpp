@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How often incidents happen, with the interval that their number allows, and which causes cost
-// most.
+// How often incidents happen, with a confidence interval, and which causes cost most.
 #pragma once
 
 #include <cstdint>
@@ -12,20 +11,20 @@
 
 namespace muster::fleet {
 
-// The mean time between incidents, with its 90% interval. Without an incident only its lower bound
-// is known.
+// The mean time between incidents, with its 90% confidence interval. Without an incident, only the
+// lower bound is known.
 struct Mtbf {
   MUSTER_DESCRIBED(Mtbf);
   MUSTER_FIELD(double, exposure_h, "hours observed") = 0;
   MUSTER_FIELD(std::int64_t, incidents, "") = 0;
   MUSTER_FIELD(std::optional<double>, hours, "null without an incident or exposure");
-  MUSTER_FIELD(double, low_h, "of 90% confidence") = 0;
-  MUSTER_FIELD(std::optional<double>, high_h, "likewise; null without an incident");
+  MUSTER_FIELD(double, low_h, "lower end of the 90% confidence interval") = 0;
+  MUSTER_FIELD(std::optional<double>, high_h, "upper end; null without an incident");
 };
 
 [[nodiscard]] Mtbf mtbf_of(double exposure_h, std::int64_t incidents);
 
-// "412 h (301 to 580)", "> 1,200 h" without an incident, "not known" without exposure.
+// Returns "412 h (301 to 580)", "> 1,200 h" without an incident, "not known" without exposure.
 [[nodiscard]] std::string mtbf_text(const Mtbf& mtbf);
 
 // All incidents of a cause, such as a check, a model or a leaf switch.
@@ -33,7 +32,7 @@ struct Cause {
   std::string key;
   std::int64_t incidents = 0;
   double lost_h = 0;      // node-hours
-  double exposure_h = 0;  // of the nodes or parts that could have it
+  double exposure_h = 0;  // hours observed of the nodes or parts that could have it
 };
 
 struct CauseRow {
@@ -41,12 +40,13 @@ struct CauseRow {
   MUSTER_FIELD(std::string, key, "") = {};
   MUSTER_FIELD(std::int64_t, incidents, "") = 0;
   MUSTER_FIELD(double, lost_h, "node-hours") = 0;
-  MUSTER_FIELD(double, share, "of the node-hours lost; of the incidents if none are known") = 0;
-  MUSTER_FIELD(double, cumulated, "shares of this row and of those above") = 0;
+  MUSTER_FIELD(double, share,
+               "share of the lost node-hours, or of the incidents if no hours are known") = 0;
+  MUSTER_FIELD(double, cumulated, "sum of the shares down to this row") = 0;
   MUSTER_FIELD(Mtbf, mtbf, "");
 };
 
-// Most expensive first.
+// Returns the causes with their shares, most expensive first.
 [[nodiscard]] std::vector<CauseRow> pareto_of(std::vector<Cause> causes);
 
 }  // namespace muster::fleet

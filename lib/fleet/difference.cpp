@@ -9,7 +9,7 @@ namespace {
 
 constexpr double kNormalQuantile = 1.959963984540054;  // of 95% confidence
 
-// The standard error of a median, from its interval.
+// Returns the standard error of a median, computed from its confidence interval.
 std::optional<double> error_of(const std::vector<double>& values) {
   const auto interval = median_interval_of(values);
   if (!interval) return std::nullopt;

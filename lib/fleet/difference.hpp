@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// By how much two groups of values differ.
+// How much two groups of values differ.
 #pragma once
 
 #include <cstddef>
@@ -15,18 +15,18 @@ namespace muster::fleet {
 struct Difference {
   std::size_t count = 0;  // pairs, or values of the smaller group
   double share = 0;
-  std::optional<Interval> interval;  // of 95% confidence; empty for too few values
+  std::optional<Interval> interval;  // with 95% confidence; empty if there are too few values
 
   bool operator==(const Difference&) const = default;
 };
 
-// Compares the same devices, before and after: the median of their own differences. Pairs whose
-// first value is not positive do not count; empty without any.
+// Compares the same devices before and after, and returns the median of their differences. Ignores
+// pairs whose first value is not positive; empty if no pair is left.
 [[nodiscard]] std::optional<Difference> difference_of_pairs(
     const std::vector<std::pair<double, double>>& pairs);
 
-// Compares other devices: the difference of the medians. Empty if a group is, or if the median of
-// the first is not positive.
+// Compares different devices, and returns the difference of the medians. Empty if a group is empty,
+// or if the median of the first is not positive.
 [[nodiscard]] std::optional<Difference> difference_of_groups(const std::vector<double>& first,
                                                              const std::vector<double>& second);
 

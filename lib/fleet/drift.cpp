@@ -16,7 +16,7 @@ constexpr std::size_t kWeek = 7;
 constexpr std::size_t kFewestOfWeek = 3;
 constexpr float kNone = std::numeric_limits<float>::quiet_NaN();
 
-// Reorders the values, of which there must be one.
+// Returns the median. Reorders the values, of which there must be at least one.
 float fast_median(std::span<float> values) {
   const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
   std::nth_element(values.begin(), middle, values.end());
@@ -61,8 +61,8 @@ class DayMedians {
   std::vector<float>* values_ = nullptr;
 };
 
-// Replaces values by their relative distance from the median of their peers, positive if worse;
-// returns the medians of all series by day.
+// Replaces each value by its relative distance from the median of its peers, positive if worse.
+// Returns the medians of all series by day.
 std::vector<float> compare_with_peers(DailyValues& values, const DriftRule& rule) {
   std::vector<float> medians(values.days, kNone);
   std::vector<std::uint32_t> stacks(values.series);
@@ -101,7 +101,7 @@ float median_of_week(std::span<const float> days, std::size_t end) {
   return count < kFewestOfWeek ? kNone : fast_median(std::span(week).first(count));
 }
 
-// Sets the base of a segment; adds the distances of its values from it.
+// Sets the base of a segment, and adds the distances of its values from that base.
 void find_base(Segment& segment, std::span<const float> days, const DriftRule& rule,
                std::vector<float>& distances) {
   std::vector<float> base;
@@ -119,7 +119,8 @@ void find_base(Segment& segment, std::span<const float> days, const DriftRule& r
   for (const float value : base) distances.push_back(std::abs(value - segment.base));
 }
 
-// The first drift of a segment. A series that recovered and got worse again counts from the first.
+// Returns the first drift of a segment. A series that recovered and got worse again counts from the
+// first time.
 std::optional<Drift> judge(const Segment& segment, std::span<const float> days, double deviation,
                            double least, const DriftRule& rule) {
   double sum = 0;
@@ -156,7 +157,7 @@ std::vector<double> weeks_of(std::span<const float> days, Side worse) {
   return weeks;
 }
 
-// The changes of the medians between the weeks before and after each day.
+// Returns the change of the median between the week before and the week after each day.
 std::vector<float> weekly_changes(const std::vector<float>& medians) {
   const std::span all(medians);
   std::vector<float> changes(medians.size(), 0);
@@ -171,7 +172,7 @@ std::vector<float> weekly_changes(const std::vector<float>& medians) {
 
 std::vector<GroupStep> find_steps(const std::vector<float>& medians, float least) {
   const auto changes = weekly_changes(medians);
-  // By how much a day changes in the direction of its weeks.
+  // Returns how much the median jumps on a day, in the direction of its weekly change.
   const auto jump = [&](std::size_t day) {
     const float change = medians[day] / medians[day - 1] - 1;
     return std::isnan(change) ? 0 : std::copysign(1.F, changes[day]) * change;
@@ -179,7 +180,7 @@ std::vector<GroupStep> find_steps(const std::vector<float>& medians, float least
   std::vector<GroupStep> steps;
   for (std::size_t day = 0; day < changes.size(); ++day) {
     if (std::abs(changes[day]) < least) continue;
-    // The weeks change on several days; the step is on the one that changes most itself.
+    // Several days in a row have a weekly change. The step is on the day with the largest jump.
     const bool up = changes[day] > 0;
     auto [largest, change] = std::pair(day, changes[day]);
     for (; day < changes.size() && std::abs(changes[day]) >= least && (changes[day] > 0) == up;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Values that get worse over weeks: of one device against its peers, or of all of them at once.
+// Finds values that get worse over weeks: on one device compared with its peers, or on all devices
+// at once.
 #pragma once
 
 #include <cstddef>
@@ -10,16 +11,16 @@
 
 namespace muster::fleet {
 
-// From this day on, the series is compared with those of the same stack, from a new base. Also a
-// device that was replaced restarts its series.
+// From this day, the series has a new base, and is compared with series of the same stack. A
+// replaced device also restarts its series.
 struct Restart {
   std::uint32_t day = 0;
   std::uint32_t series = 0;
-  std::uint32_t stack = 0;  // any number that tells it from the others
+  std::uint32_t stack = 0;  // any number that identifies the software stack
 };
 
-// One quantity of equal devices by day: values[day * series + i], NaN if there is none. All series
-// begin with stack 0, unless they restart on day 0.
+// One quantity of identical devices by day: values[day * series + i], NaN if there is no value. All
+// series begin with stack 0, unless they restart on day 0.
 struct DailyValues {
   std::size_t series = 0;
   std::size_t days = 0;
@@ -29,46 +30,46 @@ struct DailyValues {
 
 struct DriftRule {
   Side worse = Side::below;
-  double least_share = 0.015;     // smaller changes are of no interest
-  double least_change = 0;        // the same in the unit of the quantity
-  std::size_t fewest = 8;         // peers; with fewer of them no value is compared
-  std::size_t base_days = 30;     // from the first value after a restart
-  std::size_t fewest_values = 7;  // of a base
-  // The cumulated sum, in pooled deviations: a day adds what exceeds `slack`, at most `most` minus
-  // that; a drift begins at `sum`.
+  double least_share = 0.015;     // smaller changes are ignored
+  double least_change = 0;        // the same, in the unit of the quantity
+  std::size_t fewest = 8;         // with fewer peers, no value is compared
+  std::size_t base_days = 30;     // length of the base, from the first value after a restart
+  std::size_t fewest_values = 7;  // number of values that a base needs
+  // The cumulative sum, in pooled deviations: each day adds its deviation, capped at `most`, minus
+  // `slack`. A drift is found when the sum reaches `sum`.
   double slack = 1.5, most = 3, sum = 12;
 };
 
 // A series that got worse than its peers.
 struct Drift {
   std::size_t series = 0;
-  std::size_t since = 0;  // the day on which it began
-  std::size_t found = 0;  // the day on which it was certain
-  std::size_t until = 0;  // its last day, or the last one before it restarts
-  double share = 0;       // by how much it has changed against its peers by then
+  std::size_t since = 0;  // the day it began
+  std::size_t found = 0;  // the day it became certain
+  std::size_t until = 0;  // its last day, or the last day before it restarts
+  double share = 0;       // how much it had changed by then, relative to its peers
   bool recovered = false;
-  std::vector<double> weeks = {};  // medians against its peers, of all days; NaN without values
+  std::vector<double> weeks = {};  // weekly medians relative to its peers; NaN without values
 
   bool operator==(const Drift&) const = default;
 };
 
-// A change of the median of all series from one day to the next. It accuses no device.
+// A change of the median of all series from one day to the next. No device is accused.
 struct GroupStep {
-  std::size_t day = 0;  // the first one after it
+  std::size_t day = 0;  // the first day after it
   double share = 0;
 
   bool operator==(const GroupStep&) const = default;
 };
 
 struct DriftResult {
-  std::vector<Drift> drifts;  // at most one of a series from a restart to the next
+  std::vector<Drift> drifts;  // at most one per series between two restarts
   std::vector<GroupStep> steps;
   std::size_t compared = 0;  // series with a base
 };
 
-// Each value is divided by the median of its peers on the same day; a drift is a cumulated sum of
-// what remains, against the first weeks of the same series, and a week's median that is worse by
-// the least change.
+// Divides each value by the median of its peers on the same day, and compares the result with the
+// first weeks of the same series. It is a drift if the cumulative sum reaches the rule's `sum` and
+// a week's median is worse by at least the least change.
 [[nodiscard]] DriftResult find_drift(DailyValues values, const DriftRule& rule);
 
 }  // namespace muster::fleet

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The odd ones of a group: values worse than those of their peers, and facts that differ from the
-// majority's.
+// Finds the odd ones of a group: values that are worse than their peers', and facts that differ
+// from the majority's.
 #pragma once
 
 #include <cstddef>
@@ -12,21 +12,22 @@
 
 namespace muster::fleet {
 
-// Values of one quantity of equal devices.
+// The outliers among the values of one quantity on identical devices.
 struct OddValues {
   Spread peers;
   double limit = 0;
-  std::vector<std::size_t> places;  // of values beyond it, the worst first
-  bool too_few = false;             // values, for any to be odd
+  std::vector<std::size_t> places;  // indices of values beyond the limit, the worst first
+  bool too_few = false;             // there are too few values to call any odd
 
   bool operator==(const OddValues&) const = default;
 };
 
-// By the one-sided rule: further from the center than 5 deviations and than `share` of it.
+// Applies the one-sided rule: a value is odd if it is further from the center than 5 deviations and
+// than `share` of the center.
 [[nodiscard]] OddValues find_odd_values(const std::vector<double>& values, Side worse,
                                         double share = 0.03);
 
-// Facts about a node: "driver" to "570.86.15". Only nodes of one group are compared.
+// Facts about a node, such as "driver": "570.86.15". Only nodes of one group are compared.
 struct NodeFacts {
   std::string node, group;
   std::map<std::string, std::string> facts;
@@ -39,8 +40,8 @@ struct OddFact {
   bool operator==(const OddFact&) const = default;
 };
 
-// Facts of which most nodes of a group have one value: the other values, the rarest first. Groups
-// of fewer nodes have none.
+// For each fact on which most nodes of a group agree, returns the other values, the rarest first.
+// Ignores groups with fewer nodes than `fewest`.
 [[nodiscard]] std::vector<OddFact> find_odd_facts(const std::vector<NodeFacts>& nodes,
                                                   std::size_t fewest);
 

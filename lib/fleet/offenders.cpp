@@ -14,7 +14,7 @@
 namespace muster::fleet {
 namespace {
 
-// Finds the offenders among suspects whose incidents are still to be explained.
+// Finds the offenders among suspects whose incidents are not explained yet.
 class OffenderSearch {
  public:
   OffenderSearch(const std::vector<Suspect>& suspects,
@@ -104,8 +104,8 @@ class OffenderSearch {
     return offender;
   }
 
-  // By the likelihood of its own rate against that of its peers. A seat with the incidents of two
-  // parts is likelier than either part, and a part than the node that has it.
+  // Ranks a suspect by the likelihood ratio of its own rate and its peers' rate. A seat with the
+  // incidents of two parts ranks above either part, and a part ranks above the node that has it.
   [[nodiscard]] bool is_likelier(const Offender& one, const Offender& other) const {
     const double gain = likelihood(one), than = likelihood(other);
     if (gain != than) return gain > than;
@@ -123,8 +123,8 @@ class OffenderSearch {
   const std::vector<Suspect>& suspects_;
   const std::vector<SuspectedIncident>& incidents_;
   const OffenderRule& rule_;
-  std::vector<std::vector<std::size_t>> of_suspect_;  // incidents
-  std::vector<double> expected_;                      // incidents
+  std::vector<std::vector<std::size_t>> of_suspect_;  // indices of each suspect's incidents
+  std::vector<double> expected_;                      // expected number of incidents
   std::vector<double> peer_counts_;
   std::vector<bool> explained_;  // by incident
 };

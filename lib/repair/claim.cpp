@@ -23,7 +23,7 @@ using std::chrono::sys_seconds;
 
 constexpr std::string_view kUnhealthy = "Resource.Hpc.Unhealthy.";
 
-// Below kUnhealthy.
+// Subtypes of kUnhealthy.
 constexpr std::array<std::string_view, 4> kHardEvidence{
     "HpcMissingGpu", "MissingIB", "XID79FallenOffBus", "XID95UncontainedECCError"};
 // Their checks also fail for what a reset repairs, such as a pending remap.
@@ -62,7 +62,7 @@ bool is_another_observation(const Report& one, const Report& other) {
   return apart >= minutes(10) || apart <= minutes(-10);
 }
 
-// Whether the provider could do something about it.
+// Whether the provider could do something about the fault.
 bool is_of_the_provider(const Finding& finding) {
   constexpr std::array kRemedies{Remedy::reset_gpu, Remedy::reboot, Remedy::reseat_or_replace,
                                  Remedy::report_to_provider};

@@ -17,7 +17,7 @@ namespace muster::repair {
 namespace {
 
 constexpr std::chrono::hours kWeek{7 * 24};
-constexpr std::string_view kBreaker = "breaker ";  // and the check: an incident of the journal
+constexpr std::string_view kBreaker = "breaker ";  // with the check, an incident in the journal
 
 std::string resolve(const RepairRecord& operation) {
   return fmt::format(
@@ -49,7 +49,7 @@ bool shares_a_part(const RepairRecord& record, const std::vector<std::string>& s
   });
 }
 
-// Whether an action was begun and may have had an effect.
+// Whether an action was started and may have had an effect.
 bool was_done(const RepairRecord& record) {
   return record.rung != Rung::claim && !is_breaker(record) &&
          (record.state == State::reserved || record.state == State::ambiguous ||
@@ -65,7 +65,7 @@ class Ladder {
     if (!case_.owner.empty()) return stop(fmt::format("left alone: {}", case_.owner));
     if (case_.drain.check.empty()) return {.why = "muster has not drained it"};
     if (case_.passes.value_or(false)) {
-      return {.why = fmt::format("{} passes by now: muster's hook resumes it after its clean runs",
+      return {.why = fmt::format("{} passes now: muster's hook resumes it after enough clean runs",
                                  case_.drain.check)};
     }
     const auto rung = choose();
@@ -78,7 +78,7 @@ class Ladder {
 
   static RepairStep wait(std::string why) { return {.what = Advice::wait, .why = std::move(why)}; }
 
-  // An operation or a claim is under way, or a person must resolve one.
+  // Handles an operation or claim that is under way, or that a person must resolve.
   [[nodiscard]] RepairStep stopped_by_journal() const {
     for (const auto& each : case_.operations) {
       if (is_breaker(each) && needs_person(each)) {
@@ -112,7 +112,7 @@ class Ladder {
                             resolve(operation)));
   }
 
-  // The first rung by the finding's remedy, then the ones above those that were tried.
+  // Starts at the rung for the finding's remedy, and goes above those that were tried.
   std::optional<Rung> choose() {
     auto rung = first_rung();
     if (!rung) return std::nullopt;
@@ -122,7 +122,7 @@ class Ladder {
       rung = above(*rung);
     }
     if (*rung == Rung::reset_gpu && !case_.processes) {
-      why_ = "the GPUs could not be asked for their processes, so none is reset";
+      why_ = "the processes on the GPUs are unknown, so no GPU is reset";
       rung = Rung::reboot;
       if (was_tried(*rung)) rung = Rung::claim;
     }
@@ -157,7 +157,7 @@ class Ladder {
       case Remedy::none:
         break;
     }
-    why_ = "the remedy is none of muster's: fix the configuration or the program";
+    why_ = "muster cannot apply the remedy: fix the configuration or the program";
     return std::nullopt;
   }
 
@@ -243,8 +243,8 @@ class Ladder {
                             busy.size(), most));
   }
 
-  // Many nodes with one failure more likely have a wrong limit or a common cause. Drains from
-  // before a person resolved the last stop neither count nor are repaired by hooks.
+  // If many nodes have the same failure, a wrong limit or a common cause is more likely. Drains
+  // from before a person resolved the last stop do not count, and hooks do not repair them.
   [[nodiscard]] RepairStep breaker() const {
     constexpr std::size_t kFewest = 3;
     const auto& check = case_.drain.check;
@@ -268,7 +268,7 @@ class Ladder {
     return tripped;
   }
 
-  // The unit that the finding is about, if the site allows its restart.
+  // Returns the unit that the finding is about, if the site allows muster to restart it.
   [[nodiscard]] std::string unit() const {
     constexpr std::array<std::pair<std::string_view, std::string_view>, 3> kOwners{
         {{"gpu.fabric", "nvidia-fabricmanager.service"},

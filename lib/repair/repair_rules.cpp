@@ -21,7 +21,7 @@ bool is_among(std::string_view word, const auto& words) {
   return std::ranges::find(words, word) != words.end();
 }
 
-// Only letters, digits and `marks`.
+// Whether the text has only letters, digits and `marks`.
 bool is_name(std::string_view text, std::string_view marks) {
   return std::ranges::all_of(text, [&](char c) {
     return kLettersAndDigits.find(c) != std::string_view::npos ||
@@ -40,7 +40,7 @@ BrokenValue check_lists(const RepairRules& rules) {
     }
   }
   for (const auto& unit : rules.services) {
-    // An argument of systemctl: neither an option nor a glob.
+    // Whether the text is safe as an argument of systemctl: neither an option nor a glob.
     if (!unit.ends_with(".service") || unit.starts_with('-') || unit.starts_with('.') ||
         !is_name(unit, "-_.@:\\")) {
       return wrong("services", unit, "write names that end in .service");
@@ -49,7 +49,7 @@ BrokenValue check_lists(const RepairRules& rules) {
   return {};
 }
 
-// Parts of addresses to which claims and tokens are sent.
+// Checks the parts of addresses that claims and tokens are sent to.
 BrokenValue check_provider(const RepairRules& rules) {
   if (!is_among(rules.provider, kProviders)) {
     return wrong("provider", rules.provider, "write azure, gcp, oci, aws or text");

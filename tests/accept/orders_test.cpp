@@ -82,7 +82,7 @@ TEST(DifferenceTest, NamesTheFirst) {
   const Nodes order{{.name = "n1"}, {.name = "n2"}};
   EXPECT_EQ(difference(order, Nodes{{.name = "n2"}, {.name = "n1"}}), "");
   EXPECT_EQ(difference(order, Nodes{{.name = "n1"}, {.name = "n3"}}), "n3 was not ordered");
-  EXPECT_EQ(difference(order, Nodes{{.name = "n1"}}), "n2 was ordered, and is not in the list now");
+  EXPECT_EQ(difference(order, Nodes{{.name = "n1"}}), "n2 was ordered but is not in the list now");
   EXPECT_THAT(difference(order, Nodes{{.name = "n1", .host = "a"}, {.name = "n2"}}),
               HasSubstr("another host"));
   EXPECT_EQ(difference(Plan{}, Plan{}), "");

@@ -101,7 +101,7 @@ expect 0 '"SerialNumber":"S2"' gpu-2
 echo '{"value":[{"properties":{"additionalDetails":{"statusCode":"AcknowledgedUnhealthy"},"content":{"title":"Seen","description":"<p>wait</p>"}}}]}' >"$folder/insights"
 expect 0 'acknowledged' --poll gpu-1
 echo '{"value":[{"properties":{"additionalDetails":{"statusCode":"NodeRemovedFromService","terminalInsight":true},"content":{"title":"Gone","description":"<b>Deallocate</b> the VM"}}}]}' >"$folder/insights"
-expect 0 'Azure: Gone: Deallocate the VM (this is its last word)' --poll gpu-1
+expect 0 'Azure: Gone: Deallocate the VM (final)' --poll gpu-1
 future=$(date --utc --date='+1 hour' +%FT%TZ)
 report gpu-1 "$future" c pass S3
 expect 0 'verified' --poll gpu-1

@@ -270,7 +270,7 @@ TEST_F(LadderTest, ManyDrainsForOneCheckStopEverything) {
 
 TEST_F(LadderTest, ANodeWhoseCheckPassesIsLeftToTheHook) {
   case_.passes = true;
-  does(Advice::nothing, "passes by now");
+  does(Advice::nothing, "passes now");
 }
 
 TEST_F(LadderTest, ANodeThatCannotBeReachedIsNotTouched) {

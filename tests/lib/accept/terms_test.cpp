@@ -65,9 +65,10 @@ TEST(TermsTest, RefusesASoakThatCannotShowThem) {
   Plan plan{.name = "strict", .soak_s = 24 * 3600};
   EXPECT_TRUE(check_soak(plan, 1));
   plan.terms = Terms{};
-  EXPECT_EQ(check_soak(plan, 128).error().message,
-            "soak: 24 h are too short for the terms: 128 nodes need 31 h (164 node-days, of which "
-            "2 may have a failure)");
+  EXPECT_EQ(
+      check_soak(plan, 128).error().message,
+      "soak: 24 h is too short for the terms: 128 nodes need 31 h (164 node-days, with at most "
+      "2 failures)");
   EXPECT_TRUE(check_soak(plan, 164));
   plan.soak_s = 31 * 3600;
   EXPECT_TRUE(check_soak(plan, 128));
@@ -75,10 +76,10 @@ TEST(TermsTest, RefusesASoakThatCannotShowThem) {
 
 TEST(TermsTest, RefusesTermsWithoutMeaning) {
   EXPECT_TRUE(check_terms({}));
-  EXPECT_THAT(check_terms({.risk = 0.5}).error().message, HasSubstr("risk: 0.5 is not from"));
+  EXPECT_THAT(check_terms({.risk = 0.5}).error().message, HasSubstr("risk: 0.5 is out of range"));
   EXPECT_THAT(check_terms({.bad_rate = 7}).error().message, HasSubstr("bad_rate: 7 is less than"));
   EXPECT_THAT(check_terms({.accepted_at_least = 100}).error().message,
-              HasSubstr("accepted_at_least: 100 is not from 0 to 1"));
+              HasSubstr("accepted_at_least: 100 is out of range, expected 0 to 1"));
   EXPECT_FALSE(check_terms({.good_rate = 0}));
   auto plan = *shipped_plan("standard");
   plan.terms = Terms{.failures_allowed = -1};
