@@ -7,7 +7,8 @@
 
 namespace muster::fleet {
 
-// An error is one of the store or of a path; documents that were imported before it stay.
+// Returns an error only if the store or a path cannot be used; documents that were already imported
+// stay.
 [[nodiscard]] Result<void> import_documents(Database& database, Importer& importer,
                                             DocumentSource& source, const JudgeSnapshot& judge);
 

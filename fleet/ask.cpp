@@ -59,12 +59,12 @@ std::string screen(const std::vector<std::string>& lines, std::size_t width) {
   std::string text;
   std::ptrdiff_t rows = 0;
   for (std::size_t i = 0; i < lines.size(); ++i) {
-    // Wrapping would change the blanks of a table.
+    // Wrapping would break the alignment of a table.
     const bool fits = width == 0 || text_width(lines[i]) <= width;
     const auto line = fmt::format("{}\n", fits ? lines[i] : wrapped(lines[i], kIndent, width));
     rows += std::ranges::count(line, '\n');
     if (width > 0 && rows > kRows - (i + 1 < lines.size() ? 1 : 0)) {
-      return fmt::format("{}{:9}and {}; all of it goes into a file or pipe\n", text, "",
+      return fmt::format("{}{:9}and {}; use a file or pipe to see all of it\n", text, "",
                          counted(lines.size() - i, "more line"));
     }
     text += line;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the questions share: opening the store, times, text for people, and delivering the answer.
+// Code that all questions share: opening the store, parsing and printing times, formatting text,
+// and delivering the answer.
 #pragma once
 
 #include <fmt/format.h>
@@ -24,31 +25,32 @@ namespace muster::fleet {
 [[nodiscard]] int answer(const app::FleetCommand& command, const Caller& caller,
                          const std::function<Result<std::string>(Database&)>& ask);
 
-// The time of --since.
+// Returns the time that --since asks for.
 [[nodiscard]] std::optional<std::int64_t> since_time(const app::FleetCommand& command);
 
-// "2026-11-20 12:00", UTC.
+// Formats a time as "2026-11-20 12:00", UTC.
 [[nodiscard]] std::string time_text(std::int64_t time);
 
-// A date ("2026-11-20"), a time in RFC 3339, or a time before `now` ("90d", "12h"). Empty: 0.
+// Parses a date ("2026-11-20"), a time in RFC 3339, or a time before `now` ("90d", "12h"). Returns
+// 0 for an empty text.
 [[nodiscard]] Result<std::int64_t> parse_time(std::string_view text, std::int64_t now);
 
-// Joins lines. On a terminal they are wrapped at its width, and what does not fit on one screen is
-// counted.
+// Joins lines. On a terminal, wraps them at its width, and counts the lines that do not fit on one
+// screen.
 [[nodiscard]] std::string screen(const std::vector<std::string>& lines, std::size_t width);
 
-// "-1.6%".
+// Formats "-1.6%".
 [[nodiscard]] std::string percent(double share);
-// With as many digits as people need.
+// Formats a number with as many digits as a reader needs.
 [[nodiscard]] std::string number(double value);
-// "712 GB/s"
+// Formats "712 GB/s".
 [[nodiscard]] std::string with_unit(double value, std::string_view unit);
 
-// The time of --since before the newest report; 0 without it.
+// Returns the time that --since asks for, relative to the newest report; 0 without --since.
 [[nodiscard]] std::int64_t since_of(const app::FleetCommand& command, std::int64_t newest);
 
-// Calls `ask(Database&)` and delivers its answer as JSON, or as the text of `to_text(answer,
-// width)`.
+// Calls `ask(Database&)` and delivers its answer as JSON, or as the text that `to_text(answer,
+// width)` returns.
 template <class Ask, class ToText>
 [[nodiscard]] int answer_question(const app::FleetCommand& command, const Caller& caller,
                                   const Ask& ask, const ToText& to_text) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// `muster fleet causes`: incidents and the node-hours that they cost, by check, part, firmware,
-// leaf switch, host or cluster.
+// `muster fleet causes`: incidents and the node-hours they cost, by check, part, firmware, leaf
+// switch, host or cluster.
 #pragma once
 
 #include <cstdint>
@@ -29,21 +29,21 @@ struct CausesAnswer {
   MUSTER_DESCRIBED(CausesAnswer);
   MUSTER_FIELD(CausesBy, by, "") = CausesBy::check;
   MUSTER_FIELD(std::string, from, "the first day") = {};
-  MUSTER_FIELD(std::string, until, "the last one") = {};
+  MUSTER_FIELD(std::string, until, "the last day") = {};
   MUSTER_FIELD(std::uint64_t, nodes, "") = 0;
-  MUSTER_FIELD(Mtbf, all, "incidents of a node, of any cause");
+  MUSTER_FIELD(Mtbf, all, "incidents of a node, from any cause");
   MUSTER_FIELD(double, lost_h, "node-hours") = 0;
   MUSTER_FIELD(std::vector<CauseRow>, rows, "the most expensive first") = {};
 };
 
-// A rung of the ladder of repairs: what muster would have done, and what it did.
+// One rung of the repair ladder: what muster would have done, and what it did.
 struct ActionRow {
   MUSTER_DESCRIBED(ActionRow);
   MUSTER_FIELD(std::string, action, "");
   MUSTER_FIELD(std::int64_t, shadows, "decisions of --shadow whose incident is over") = 0;
-  MUSTER_FIELD(std::int64_t, agreed, "the admins did the same") = 0;
-  MUSTER_FIELD(std::int64_t, open, "decisions whose incident lasts") = 0;
-  MUSTER_FIELD(ByName<std::int64_t>, outcomes, "of actions, by state");
+  MUSTER_FIELD(std::int64_t, agreed, "decisions that match what the admins did") = 0;
+  MUSTER_FIELD(std::int64_t, open, "decisions whose incident is not over") = 0;
+  MUSTER_FIELD(ByName<std::int64_t>, outcomes, "number of actions, by state");
 };
 
 struct ActionsAnswer {
@@ -56,7 +56,7 @@ struct ActionsAnswer {
                                                 std::int64_t since);
 [[nodiscard]] std::string actions_text(const ActionsAnswer& answer, std::size_t width);
 
-// The leaf switch of each node; only for CausesBy::leaf.
+// The leaf switch of each node. Only needed for CausesBy::leaf.
 using Leaves = std::map<std::string, std::string>;
 
 [[nodiscard]] Result<CausesAnswer> ask_causes(Database& database, const Nodes& nodes, CausesBy by,

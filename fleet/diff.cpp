@@ -128,7 +128,7 @@ std::optional<QuantityDifference> difference_of(const QuantityKey& key, const By
   return found;
 }
 
-// Whether the interval leaves out 0, and the size of the difference.
+// Sorts by whether the interval excludes 0, then by the size of the difference.
 std::pair<bool, double> weight_of(const QuantityDifference& row) {
   const bool is_certain = row.low && (*row.low > 0 || *row.high < 0);
   return {!is_certain, -std::abs(row.share)};
@@ -145,7 +145,7 @@ std::vector<CountedText> counted_texts(const NodesByText& by_text) {
   return rows;
 }
 
-// Incidents that were open within a side, by check.
+// Returns the incidents that were open during a side, by check.
 Result<NodesByText> failing_in(Database& database, const Nodes& nodes, const DiffSide& side) {
   NodesByText failing;
   TRY(database.each(
@@ -159,7 +159,7 @@ Result<NodesByText> failing_in(Database& database, const Nodes& nodes, const Dif
   return failing;
 }
 
-// Those of one side without those of the other.
+// Returns the entries of one side that the other does not have.
 std::vector<CountedText> only_in(const NodesByText& one, const NodesByText& other) {
   NodesByText rest;
   for (const auto& [text, nodes] : one) {
@@ -171,7 +171,7 @@ std::vector<CountedText> only_in(const NodesByText& one, const NodesByText& othe
   return counted_texts(rest);
 }
 
-// A large fleet shows differences of hundredths of a percent.
+// Needs more digits, because a large fleet shows differences of hundredths of a percent.
 std::string fine_percent(double share) { return fmt::format("{:+.2f}%", 100 * share); }
 
 std::string line_of(const QuantityDifference& row) {

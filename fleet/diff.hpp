@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// `muster fleet diff A B`: values, software, parts and incidents of two weeks, runs or nodes.
+// `muster fleet diff A B`: compares values, software, parts and incidents of two weeks, runs or
+// nodes.
 #pragma once
 
 #include <cstdint>
@@ -20,13 +21,16 @@ struct QuantityDifference {
   MUSTER_FIELD(std::string, profile, "") = {};
   MUSTER_FIELD(std::string, quantity, "") = {};
   MUSTER_FIELD(std::string, unit, "") = {};
-  MUSTER_FIELD(std::uint64_t, count, "of devices; of the smaller side if they are not paired") = 0;
+  MUSTER_FIELD(std::uint64_t, count,
+               "number of devices; on the smaller side if they are not paired") = 0;
   MUSTER_FIELD(bool, paired, "each device is compared with itself") = false;
-  MUSTER_FIELD(double, before, "the median") = 0;
-  MUSTER_FIELD(double, after, "the median") = 0;
-  MUSTER_FIELD(double, share, "the difference, of the value before") = 0;
-  MUSTER_FIELD(std::optional<double>, low, "of 95% confidence; null for too few values");
-  MUSTER_FIELD(std::optional<double>, high, "likewise");
+  MUSTER_FIELD(double, before, "median of the first side") = 0;
+  MUSTER_FIELD(double, after, "median of the second side") = 0;
+  MUSTER_FIELD(double, share, "the difference, relative to `before`") = 0;
+  MUSTER_FIELD(std::optional<double>, low,
+               "lower end of the 95% confidence interval; null for too few values");
+  MUSTER_FIELD(std::optional<double>, high,
+               "upper end of the 95% confidence interval; null for too few values");
 };
 
 struct CountedText {
@@ -38,16 +42,16 @@ struct CountedText {
 struct DiffAnswer {
   static constexpr std::string_view kSchema = "muster.fleet_diff/1";
   MUSTER_DESCRIBED(DiffAnswer);
-  MUSTER_FIELD(std::string, before, "the first side: its name, from and until") = {};
+  MUSTER_FIELD(std::string, before, "the first side: its name, start and end") = {};
   MUSTER_FIELD(std::string, after, "the second side") = {};
   MUSTER_FIELD(std::vector<QuantityDifference>, quantities, "certain differences first") = {};
-  MUSTER_FIELD(std::vector<CountedText>, changes, "of software and parts between the sides") = {};
+  MUSTER_FIELD(std::vector<CountedText>, changes, "changes of software and parts") = {};
   MUSTER_FIELD(std::vector<CountedText>, newly_failing, "by check") = {};
   MUSTER_FIELD(std::vector<CountedText>, cured, "by check") = {};
 };
 
-// A side is a date, which stands for the week that begins with it; NODES@DATE for some nodes; or
-// the id of an acceptance.
+// Compares two sides. A side is a date, which means the week that begins on it; NODES@DATE for some
+// nodes; or the id of an acceptance.
 [[nodiscard]] Result<DiffAnswer> ask_diff(Database& database, const Nodes& nodes,
                                           std::string_view before, std::string_view after);
 [[nodiscard]] std::string diff_text(const DiffAnswer& answer, std::size_t width);

@@ -20,11 +20,11 @@
 namespace muster::fleet {
 namespace {
 
-// Degrees; 1.5% of a temperature is less than a change of the room.
+// Degrees. 1.5% of a temperature is less than the changes of the room's temperature.
 constexpr double kLeastChange_c = 3;
 constexpr std::size_t kRecent_days = 7;
 
-// A change of the node's software restarts all of its series, a replaced part its own.
+// A change of a node's software restarts all of its series; a replaced part restarts its own.
 void add_restarts(DailyValues& values, const QuantityReadings& quantity,
                   const DailyReadings& readings, const NodeChanges& changes) {
   for (std::size_t i = 0; i < quantity.series.size(); ++i) {
@@ -59,7 +59,7 @@ DailyValues take_values(QuantityReadings& quantity) {
   return values;
 }
 
-// The changes that at least a tenth of the nodes of a profile had at that time.
+// Returns the changes that at least a tenth of the nodes of a profile had at that time.
 std::vector<std::string> changes_of_many(const NodeChanges& changes, const Nodes& nodes,
                                          const std::string& profile, std::int64_t at) {
   constexpr std::size_t kShare = 10;
@@ -79,7 +79,7 @@ std::vector<std::string> changes_of_many(const NodeChanges& changes, const Nodes
   return texts;
 }
 
-// Steps of several quantities at the same time are one.
+// Merges steps of several quantities at the same time into one.
 void add_step(DriftAnswer& answer, StepRow step, const std::string& quantity, double share) {
   const auto same = std::ranges::find_if(answer.steps, [&](const StepRow& each) {
     return each.profile == step.profile && each.day == step.day;
@@ -89,7 +89,7 @@ void add_step(DriftAnswer& answer, StepRow step, const std::string& quantity, do
   if (std::abs(share) > std::abs(known)) known = share;
 }
 
-// The quantities are of different sizes, so each thread takes the next one.
+// Quantities differ in size, so each thread takes the next one when it is done.
 std::vector<DriftResult> find_all(DailyReadings& readings, const NodeChanges& changes) {
   std::vector<DriftResult> results(readings.quantities.size());
   std::atomic<std::size_t> next = 0;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// `muster fleet export sql|jsonl`: the store for other databases, which muster itself never writes.
+// `muster fleet export sql|jsonl`: exports the store for other databases. muster itself never
+// writes to another database.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -26,7 +27,7 @@ namespace {
 using fleet::Database;
 using fleet::Row;
 
-// The float32 values of reading.vals.
+// Decodes the float32 values of reading.vals.
 std::vector<float> values_in(std::string_view bytes) {
   std::vector<float> values(bytes.size() / sizeof(float));
   if (!values.empty()) std::memcpy(values.data(), bytes.data(), values.size() * sizeof(float));
@@ -59,7 +60,7 @@ class Output {
 
 struct Table {
   std::string_view name;
-  // Rows of facts never change. Others are replaced.
+  // Rows of fact tables never change; the rows of other tables are replaced.
   bool is_fact;
   std::string_view time;  // the column that --since applies to; empty: all rows
 };
@@ -96,7 +97,7 @@ Result<std::vector<Column>> columns_of(Database& database, std::string_view tabl
   return columns;
 }
 
-// A value as a literal of SQL.
+// Formats a value as an SQL literal.
 std::string literal(const Row& row, int column, const Column& of) {
   switch (row.type(column)) {
     case Row::Type::null:
@@ -170,10 +171,10 @@ Result<void> export_sql(Database& database, std::int64_t since, Output& output) 
   return output.written();
 }
 
-// The kinds of objects: their columns become keys. Columns of these names are times.
+// The kinds of JSON objects. Their columns become keys. Columns with these names are times.
 struct Kind {
   std::string_view name;
-  std::string_view sql;  // ?1 is the time since which
+  std::string_view sql;  // ?1 is the time of --since
 };
 
 constexpr std::array kKinds{

@@ -14,7 +14,7 @@ struct Question {
   int (*run)(const FleetCommand& command, const Caller& caller);
 };
 
-// These judge snapshots.
+// Questions that judge snapshots.
 constexpr std::string_view kAdd = "add", kWhatif = "whatif";
 
 constexpr std::array kQuestions{

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// `muster fleet`: a year of reports of all nodes in one file, and questions about it.
+// `muster fleet`: keeps a year of reports from all nodes in one file, and answers questions about
+// it.
 #pragma once
 
 #include <optional>
@@ -22,26 +23,26 @@ struct FleetCommand {
   std::string question;            // add, show, part ...; empty: show
   std::vector<std::string> words;  // after it
   std::string store = "/var/lib/muster/fleet.db";
-  std::string cluster;  // of the nodes that are added; of those that are shown, empty: all
+  std::string cluster;  // of the nodes to add or show; empty shows all
   bool slurm = false;
-  std::optional<Seconds> since;  // ago; empty: all
+  std::optional<Seconds> since;  // how long ago; empty: everything
   Form form = Form::text;
   std::string output;
   bool go = false;                    // prune
-  std::optional<Seconds> keep;        // likewise
-  std::string by;                     // of causes
-  std::string topology;               // for causes by leaf switch
-  std::vector<std::string> settings;  // of whatif: KEY=VALUE
+  std::optional<Seconds> keep;        // prune
+  std::string by;                     // causes
+  std::string topology;               // causes by leaf switch
+  std::vector<std::string> settings;  // whatif: KEY=VALUE
   bool all = false;                   // whatif: all snapshots, not the newest of each node
 };
 
 // The words that may follow `fleet`.
 [[nodiscard]] std::vector<std::string> fleet_questions();
 
-// What questions need of other rooms.
+// Functions of other folders that questions need.
 struct FleetTools {
-  fleet::JudgeSnapshot judge;     // one that is added
-  fleet::JudgeTwice judge_twice;  // without and with --set
+  fleet::JudgeSnapshot judge;     // judges a snapshot that is added
+  fleet::JudgeTwice judge_twice;  // judges it without and with --set
   fleet::CallSlurm call_slurm;
 };
 
@@ -63,20 +64,20 @@ struct FleetTools {
 // prune
 [[nodiscard]] int run_fleet_prune(const FleetCommand& command, const Caller& caller);
 
-// Devices and software that differ from those of equal nodes.
+// odd: devices and software that differ from those of identical nodes.
 [[nodiscard]] int run_fleet_odd(const FleetCommand& command, const Caller& caller);
 
-// Devices that got worse than their peers over weeks.
+// drift: devices that got worse than their peers over weeks.
 [[nodiscard]] int run_fleet_drift(const FleetCommand& command, const Caller& caller);
 
-// The differences of two weeks, runs or nodes.
+// diff: the differences between two weeks, runs or nodes.
 [[nodiscard]] int run_fleet_diff(const FleetCommand& command, const Caller& caller);
 
-// What other limits would have found.
+// whatif: the findings that other limits would have caused.
 [[nodiscard]] int run_fleet_whatif(const FleetCommand& command, const Caller& caller,
                                    const fleet::JudgeTwice& judge);
 
-// Incidents and what they cost, by check, part ...
+// causes: incidents and what they cost, by check, part ...
 [[nodiscard]] int run_fleet_causes(const FleetCommand& command, const Caller& caller);
 
 }  // namespace muster::app

@@ -38,7 +38,7 @@ NodeHistory::Key NodeHistory::key_of(const FindingInterval& interval) {
           interval.part};
 }
 
-// Absence ends nothing: a GPU that fell off the bus is still in its slot.
+// A missing part does not end its seat: a GPU that fell off the bus is still in its slot.
 void NodeHistory::add_seats(const ReportRow& report) {
   if (report.fitting == nullptr) return;
   for (const auto& part : *report.fitting) {
@@ -49,7 +49,7 @@ void NodeHistory::add_seats(const ReportRow& report) {
       seats[held->second].seat.device = part.device;
       continue;
     }
-    // The part before it in this slot, and this part in another slot.
+    // Ends the seat of the previous part in this slot, and of this part in another slot.
     for (auto open = seat_of_slot_.begin(); open != seat_of_slot_.end();) {
       auto& seat = seats[open->second];
       const bool ends = open->first == slot || seat.seat.part == part.part;
@@ -78,7 +78,7 @@ void NodeHistory::add_findings(const ReportRow& report) {
     const auto [open, is_first] = open_findings_.try_emplace(key_of(now), findings.size());
     if (is_first) findings.push_back(std::move(now));
     auto& interval = findings[open->second];
-    if (interval.last == report.at) continue;  // the worst of a report is its first
+    if (interval.last == report.at) continue;  // a report lists its worst finding first
     interval.finding = finding;
     interval.last = report.at;
     ++interval.reports;
@@ -112,14 +112,14 @@ void NodeHistory::add_failures(const ReportRow& report) {
                          .at = report.at});
   }
   if (report.verdict != "healthy") return;
-  // A healthy benchmark says nothing about the checks of muster check.
+  // A healthy benchmark does not say anything about the checks of `muster check`.
   const bool is_cured = report.is_check || std::ranges::all_of(failures_, [&](const Failure& each) {
                           return report.judged->contains(each.check);
                         });
   if (is_cured) end_incidents(report.at);
 }
 
-// Failures of a check that began in one report are one incident, and so are failures of different
+// Failures of one check that began in one report are one incident, and so are failures of several
 // checks on the same devices.
 void NodeHistory::end_incidents(std::optional<std::int64_t> healthy) {
   struct Group {
@@ -160,7 +160,8 @@ void NodeHistory::end_incidents(std::optional<std::int64_t> healthy) {
   failures_.clear();
 }
 
-// Within one boot a node was up. Without a boot id, gaps of more than a day and a bit are unknown.
+// Between two reports of one boot, the node was up. Without a boot id, longer gaps than about a day
+// are unknown.
 void NodeHistory::add_uptime(const ReportRow& report) {
   constexpr std::int64_t kLongestGap_s = 26 * 3600;
   if (!uptimes.empty()) {

@@ -13,7 +13,7 @@
 namespace muster::fleet {
 namespace {
 
-// Texts by number, so that equal ones are compared at once.
+// Numbers texts, so that they can be compared quickly.
 class Numbering {
  public:
   explicit Numbering(std::vector<std::string>& texts) : texts_(texts) { texts_.assign(1, ""); }
@@ -75,7 +75,7 @@ Result<Uptimes> Uptimes::read(Database& database, const Nodes& nodes, std::int64
 double Uptimes::hours(std::int64_t node, std::int64_t from, std::int64_t until) const {
   const auto known = by_node_.find(node);
   if (known == by_node_.end() || from >= until) return 0;
-  // The seconds of all intervals before a time.
+  // Returns the total length of all intervals before a time, in seconds.
   const auto until_time = [&](std::int64_t time) -> std::int64_t {
     const auto& intervals = known->second;
     auto next = std::ranges::upper_bound(intervals, time, {}, &Interval::started);

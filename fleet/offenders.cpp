@@ -51,14 +51,14 @@ class Suspects {
     }
   }
 
-  // All that an incident may be charged to.
+  // Everything that an incident may be charged to.
   [[nodiscard]] std::vector<std::size_t> of(std::int64_t node, std::int64_t at,
                                             std::string_view device,
                                             std::optional<std::int64_t> part) const {
     std::vector<std::size_t> charged{nodes_of_.at(node)};
     const auto known = by_node_.find(node);
     if (known == by_node_.end()) return charged;
-    // The newest seats until then.
+    // Returns the newest seats up to then.
     std::optional<std::size_t> host, seat;
     const auto take_newer = [&](std::optional<std::size_t>& newest, std::size_t i) {
       if (!newest || seats_[*newest].started < seats_[i].started) newest = i;
@@ -130,8 +130,8 @@ class Suspects {
 
   const Nodes& nodes_;
   std::vector<Seat> seats_;
-  std::vector<Place> places_;                                  // of the seats
-  std::vector<std::pair<std::int64_t, std::size_t>> sources_;  // of the suspects: node, seat
+  std::vector<Place> places_;                                  // one per seat
+  std::vector<std::pair<std::int64_t, std::size_t>> sources_;  // one per suspect: node, seat
   std::map<std::pair<std::string, std::string>, std::uint32_t> peers_;
   std::unordered_map<std::int64_t, std::size_t> nodes_of_;
   std::unordered_map<std::int64_t, std::vector<std::size_t>> by_node_;

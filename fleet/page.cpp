@@ -22,9 +22,10 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr std::size_t kMaxRows = 200;  // of a table
+constexpr std::size_t kMaxRows = 200;  // per table
 
-// How a node looks: a class of the style sheet, a sign for those who see no colours, and words.
+// How a node looks: a class of the style sheet, a symbol for readers who cannot tell the colours
+// apart, and words.
 struct Look {
   std::string_view style, sign, words;
 };
@@ -120,7 +121,7 @@ Json steps_of(const DriftAnswer& drift) {
   return section(std::move(rows));
 }
 
-// A line through the weeks, as wide as the year.
+// Draws a line through the weeks, as wide as the year.
 void add_line(Json& row, const std::vector<double>& weeks) {
   constexpr double kWidth = 160, kHeight = 32, kMargin = 3;
   double low = 0, high = 0;
@@ -163,7 +164,7 @@ Json drifts_of(const DriftAnswer& drift) {
   return section(std::move(rows));
 }
 
-// A mark for each node, by profile; and the nodes of each state but the best.
+// Draws a mark for each node, by profile. Also lists the nodes of each state except the best.
 void add_nodes(Json& page, const Nodes& nodes, std::int64_t now) {
   std::map<std::string, Json> groups;
   std::map<std::string_view, std::vector<std::string>> by_words;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `muster fleet part SERIAL|NODE`: the life of a part, wherever it was, or of a node.
+// `muster fleet part SERIAL|NODE`: the history of a part, wherever it was, or of a node.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -38,7 +38,7 @@ struct IncidentLine {
   MUSTER_FIELD(std::string, node, "");
   MUSTER_FIELD(std::string, cause, "");
   MUSTER_FIELD(std::string, device, "");
-  MUSTER_FIELD(std::string, serial, "of the part that the device was");
+  MUSTER_FIELD(std::string, serial, "serial number of the part that the device was at the time");
   MUSTER_FIELD(std::string, started, "");
   MUSTER_FIELD(std::string, ended, "empty: still open");
   MUSTER_FIELD(double, hours, "lost") = 0;
@@ -71,20 +71,20 @@ struct Life {
   MUSTER_FIELD(std::string, what, "part or node");
   MUSTER_FIELD(std::string, name, "");
   MUSTER_FIELD(std::string, about, "the model, or the profile");
-  MUSTER_FIELD(std::string, verdict, "of a node, now");
+  MUSTER_FIELD(std::string, verdict, "current verdict on a node");
   MUSTER_FIELD(double, hours, "observed, up") = 0;
-  MUSTER_FIELD(std::int64_t, boots, "of a node") = 0;
+  MUSTER_FIELD(std::int64_t, boots, "only for a node") = 0;
   MUSTER_FIELD(std::vector<SeatLine>, seats, "");
   MUSTER_FIELD(std::vector<IncidentLine>, incidents, "newest first");
-  MUSTER_FIELD(std::vector<FindingLine>, findings, "that are open");
-  MUSTER_FIELD(std::vector<OutageLine>, outages, "of a node, newest first");
+  MUSTER_FIELD(std::vector<FindingLine>, findings, "open findings");
+  MUSTER_FIELD(std::vector<OutageLine>, outages, "only for a node, newest first");
 };
 
 std::string time(const Row& row, int column) {
   return row.is_null(column) ? "" : fleet::time_text(row.whole(column));
 }
 
-// `where` selects by ?1: a part or a node.
+// `where` is the column that ?1 selects by: part or node.
 Result<void> read_life(Database& database, std::string_view where, std::int64_t id, Life& life) {
   TRY(database.each(
       fmt::format("SELECT kind, serial, model, node.name, device, slot, started, seat.last, ended "
@@ -189,7 +189,7 @@ Result<std::vector<Life>> lives_of(Database& database, const FleetCommand& comma
   for (const auto id : nodes) TRY(read_node(database, id, lives.emplace_back(Life{.name = name})));
   for (const auto id : parts) TRY(read_part(database, id, lives.emplace_back(Life{.name = name})));
   if (!lives.empty()) return lives;
-  return make_missing(fmt::format("{}: no node or part of this name", printable(name, 80)));
+  return make_missing(fmt::format("{}: no node or part with this name", printable(name, 80)));
 }
 
 std::string to_text(const Life& life) {

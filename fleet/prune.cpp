@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // `muster fleet prune`: removes old values and snapshots. Intervals, reports without their values,
-// and events are kept for ever.
+// and events are kept forever.
 #include <fmt/format.h>
 
 #include <array>
@@ -18,7 +18,7 @@ constexpr double kUsual_days = 400;
 
 struct Rule {
   std::string_view what;
-  std::string_view from;  // ?1: what is older than this goes
+  std::string_view from;  // rows older than ?1 are removed
 };
 
 constexpr std::array kRules{

@@ -119,7 +119,7 @@ class DailyReader {
     }
   }
 
-  // Several values of a day become their median.
+  // Replaces several values of one day by their median.
   void end_day() {
     std::ranges::sort(more_);
     for (std::size_t begin = 0; begin < more_.size();) {
@@ -137,7 +137,7 @@ class DailyReader {
   }
 
   struct NodeTargets {
-    const NodeName* name = nullptr;  // null if its values are of no interest
+    const NodeName* name = nullptr;  // null if its values are not needed
     std::vector<std::pair<std::int64_t, std::vector<Target>>> by_layout;
   };
 
@@ -184,7 +184,7 @@ class DailyReader {
     return known->second;
   }
 
-  // A node whose layout changed has its series already.
+  // A node whose layout has changed already has its series.
   std::uint32_t series_of(const NodeTargets& of_node, std::uint32_t quantity, std::int64_t node,
                           std::uint32_t device) {
     auto& series = readings_.quantities[quantity].series;
@@ -208,12 +208,12 @@ class DailyReader {
   Layouts layouts_;
   std::map<Key, std::uint32_t> quantities_;
   std::unordered_map<std::int64_t, NodeTargets> targets_;
-  std::vector<std::tuple<std::uint32_t, std::uint32_t, float>> more_;  // values of the day
+  std::vector<std::tuple<std::uint32_t, std::uint32_t, float>> more_;  // more values of the day
 };
 
-// Adds the days of a later part, whose series may be numbered otherwise.
+// Adds the days of a later part, whose series may be numbered differently.
 void append_days(DailyReadings& all, DailyReadings part) {
-  // Devices are those of all layouts. An import meanwhile may have added some at the end.
+  // All layouts share their list of devices. A concurrent import may have added some at the end.
   if (part.devices.size() > all.devices.size()) all.devices = std::move(part.devices);
   const auto key_of = [](const QuantityReadings& each) {
     return std::tie(each.profile, each.quantity, each.unit, each.conditions);
@@ -248,8 +248,7 @@ void append_days(DailyReadings& all, DailyReadings part) {
   for (auto& quantity : all.quantities) quantity.days.resize(days_before + days_of_part);
 }
 
-// Keeps the blobs of all readings, then takes the medians of one node after the other on all
-// processors.
+// Keeps the blobs of all readings, then computes the medians node by node on all processors.
 class MedianReader {
  public:
   MedianReader(Database& database, const Nodes& nodes, const ReadingsFilter& filter)
@@ -288,7 +287,7 @@ class MedianReader {
   struct Reading {
     std::int64_t node, day;
     const Slots* slots;
-    std::size_t offset, count;  // of its values, in bytes_
+    std::size_t offset, count;  // where its values are in bytes_
   };
 
   struct Found {
@@ -350,7 +349,7 @@ class MedianReader {
     return found;
   }
 
-  // Several values of a day count as their median. The days are in order.
+  // Several values of one day count as their median. The days are in order.
   template <class DayValues>
   static double median_of_days(const DayValues& values) {
     std::vector<double> days, of_day;
@@ -403,7 +402,7 @@ class MedianReader {
   std::unordered_map<std::int64_t, Slots> slots_;  // by layout
   std::vector<Reading> readings_;
   std::string bytes_;
-  // Places in medians_.quantities, by profile and slot.
+  // Indices in medians_.quantities, by profile and slot.
   std::map<std::string, Slots> places_;
   std::map<std::tuple<std::string, std::string, std::string, std::string>, std::uint32_t>
       quantities_;
@@ -443,7 +442,7 @@ std::optional<Side> worse_side(std::string_view unit, bool is_benchmark) {
   constexpr std::array kTimes{"ns", "us", "ms", "s"};
   if (std::ranges::find(kRates, unit) != kRates.end()) return Side::below;
   if (unit == "C") return Side::above;
-  // A check's time is that of a rare event, such as a mount that is slow to answer.
+  // The time that a check takes shows rare events, such as a mount that is slow to answer.
   if (is_benchmark && std::ranges::find(kTimes, unit) != kTimes.end()) return Side::above;
   return std::nullopt;
 }

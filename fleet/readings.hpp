@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The values of a quantity by day, for all devices of the nodes that can be compared.
+// The daily values of a quantity, for all devices of the nodes that can be compared.
 #pragma once
 
 #include <cstddef>
@@ -24,40 +24,41 @@ inline constexpr std::int64_t kDay_s = 86'400;
 
 struct NodeName {
   std::string name, profile, cluster, verdict;
-  std::optional<std::int64_t> last;  // report
+  std::optional<std::int64_t> last;  // time of the last report
 };
 
-// By id; of a cluster, or of all for an empty name.
+// The nodes of a cluster, or of all clusters if its name is empty, by id.
 using Nodes = std::map<std::int64_t, NodeName>;
 [[nodiscard]] Result<Nodes> read_nodes(Database& database, std::string_view cluster);
 
-// The time of the newest report; 0 without any.
+// Returns the time of the newest report; 0 if there is none.
 [[nodiscard]] std::int64_t newest_of(const Nodes& nodes);
 
-// "2026-11-20".
+// Formats a time as "2026-11-20".
 [[nodiscard]] std::string date_of(std::int64_t time);
 
-// The side on which a quantity is worse; empty if that is unknown, as for counts and settings.
+// Returns the side on which a quantity is worse; empty if that is unknown, as for counts and
+// settings.
 [[nodiscard]] std::optional<Side> worse_side(std::string_view unit, bool is_benchmark);
 
-// The nodes of one profile, by day.
+// The daily values of one quantity on all nodes of one profile.
 struct QuantityReadings {
   struct Device {
     std::int64_t node = 0;
-    std::uint32_t device = 0;  // in DailyReadings::devices
+    std::uint32_t device = 0;  // index in DailyReadings::devices
   };
 
   std::string profile, quantity, unit, conditions;
   Side worse = Side::below;
   std::vector<Device> series;
-  std::vector<std::vector<float>> days;  // a row may be shorter, since series are found by and by
+  std::vector<std::vector<float>> days;  // early rows are shorter if a series begins later
 
-  // NaN if there is none.
+  // Returns NaN if there is no value.
   [[nodiscard]] float at(std::size_t day, std::size_t of) const;
 };
 
 struct DailyReadings {
-  std::int64_t first_day = 0;  // since 1970
+  std::int64_t first_day = 0;  // days since 1970
   std::vector<std::string> devices;
   std::vector<QuantityReadings> quantities;
 
@@ -68,22 +69,22 @@ struct DailyReadings {
 };
 
 struct ReadingsFilter {
-  std::int64_t from = 0, until = 0;                // times; the last one is not included
-  std::function<bool(std::int64_t node)> is_of{};  // all nodes without it
+  std::int64_t from = 0, until = 0;                // times; `until` is not included
+  std::function<bool(std::int64_t node)> is_of{};  // selects nodes; empty: all
   std::optional<std::int64_t> run{};               // only reports of this acceptance
 };
 
-// Several values of a day count as their median. Only quantities with a side that is worse.
+// Reads quantities that have a worse side. Several values of one day count as their median.
 [[nodiscard]] Result<DailyReadings> read_daily(Database& database, const Nodes& nodes,
                                                const ReadingsFilter& filter);
 
 struct DeviceMedian {
   std::int64_t node = 0;
-  std::uint32_t device = 0;  // in Medians::devices
+  std::uint32_t device = 0;  // index in Medians::devices
   double value = 0;
 };
 
-// The medians over all days of the nodes of one profile.
+// The medians of one quantity over all days, for the nodes of one profile.
 struct QuantityMedians {
   std::string profile, quantity, unit, conditions;
   Side worse = Side::below;
@@ -95,13 +96,13 @@ struct Medians {
   std::vector<QuantityMedians> quantities;
 };
 
-// Splits [from, until) into parts of whole days with about as many readings, one per processor.
-// They are read by connections of their own.
+// Splits [from, until) into one part per processor, each of whole days and with about the same
+// number of readings. Each part is read through its own connection.
 using TimeRange = std::pair<std::int64_t, std::int64_t>;
 [[nodiscard]] Result<std::vector<TimeRange>> parts_of(Database& database, std::int64_t from,
                                                       std::int64_t until);
 
-// Calls `make(database, part)` for each part on a thread of its own. Returns the results in order.
+// Calls `make(database, part)` for each part on its own thread. Returns the results in order.
 template <class Make>
 [[nodiscard]] auto make_parts(const Database& database, const std::vector<TimeRange>& parts,
                               const Make& make) {
@@ -118,7 +119,8 @@ template <class Make>
   return all;
 }
 
-// The same medians as those of read_daily()'s values, in a fraction of its time and memory.
+// Returns the medians of the values that read_daily() returns, in a fraction of its time and
+// memory.
 [[nodiscard]] Result<Medians> read_medians(Database& database, const Nodes& nodes,
                                            const ReadingsFilter& filter);
 

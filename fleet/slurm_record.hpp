@@ -18,7 +18,7 @@ namespace muster::fleet {
 using CallSlurm =
     std::function<Result<std::string>(std::string_view program, std::vector<std::string> words)>;
 
-// A time in which a node was out of service.
+// A period in which a node was out of service.
 struct SlurmOutage {
   std::string node;
   std::int64_t started = 0;
@@ -49,7 +49,7 @@ struct SlurmCounts {
   std::uint64_t outages = 0, jobs = 0;
 };
 
-// Imports the time since `since`. An error if Slurm has no accounting.
+// Imports outages and jobs since `since`. Returns an error if Slurm has no accounting.
 [[nodiscard]] Result<SlurmCounts> import_slurm(Database& database, Importer& importer,
                                                std::int64_t since, const CallSlurm& call);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The documents below files and folders, and on standard input: one a file, or one a line.
+// Reads documents from files, folders and standard input: one per file, or one per line.
 #pragma once
 
 #include <cstddef>
@@ -20,8 +20,8 @@ class DocumentSource {
   // Paths are files, folders of *.json and *.jsonl at any depth, or "-".
   explicit DocumentSource(std::vector<std::string> paths) : paths_(std::move(paths)) {}
 
-  // Returns some documents; none at the end. Files of folders that cannot be read have no text and
-  // are in `unreadable`. An error is one of a path of the command line.
+  // Returns some documents; none at the end. Files in folders that cannot be read have no text and
+  // are in `unreadable`. An error is always about a path on the command line.
   [[nodiscard]] Result<std::vector<NamedDocument>> next();
 
   struct Unreadable {

@@ -64,8 +64,8 @@ Result<Database> Database::open(const std::string& file, Mode mode) {
   int code = open(file, mode == Mode::read    ? SQLITE_OPEN_READONLY
                         : mode == Mode::write ? SQLITE_OPEN_READWRITE
                                               : SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE);
-  // In a folder that this user cannot write to, SQLite cannot make the files of its log. If they do
-  // not exist, no process is writing.
+  // SQLite cannot create the files of its log in a folder that this user cannot write to. If they
+  // do not exist, no process is writing.
   const bool is_locked_out = code == SQLITE_CANTOPEN || code == SQLITE_READONLY;
   if (is_locked_out && mode == Mode::read &&
       ::access(fmt::format("{}-wal", file).c_str(), F_OK) != 0) {

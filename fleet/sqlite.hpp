@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// SQLite: a connection, and statements with parameters. Errors have SQLite's own message.
+// SQLite connections, and statements with parameters. Errors have SQLite's own message.
 #pragma once
 
 #include <cstdint>
@@ -31,10 +31,10 @@ class Row {
   [[nodiscard]] int size() const;
   [[nodiscard]] std::string_view name(int column) const;
   [[nodiscard]] bool is_null(int column) const;
-  // A value of another type is converted, null to 0.
+  // Converts a value of another type; null becomes 0.
   [[nodiscard]] std::int64_t whole(int column) const;
   [[nodiscard]] double number(int column) const;
-  [[nodiscard]] std::string_view text(int column) const;  // or a blob; null is empty
+  [[nodiscard]] std::string_view text(int column) const;  // also for blobs; null becomes empty
   [[nodiscard]] std::optional<std::int64_t> maybe_whole(int column) const;
 
   enum class Type { null, whole, number, text, blob };
@@ -50,24 +50,24 @@ class Database {
 
   [[nodiscard]] static Result<Database> open(const std::string& file, Mode mode);
 
-  // A connection for another thread: this one is for one thread at a time.
+  // Opens another connection for another thread. A connection is for one thread at a time.
   [[nodiscard]] Result<Database> open_again() const;
 
-  // Reads the file without copying it. A question about values reads most of it.
+  // Maps the file into memory instead of copying it. A question about values reads most of it.
   [[nodiscard]] Result<void> map();
 
   // Runs statements without parameters.
   [[nodiscard]] Result<void> execute(const std::string& sql);
 
-  // Runs a statement with parameters: whole numbers, numbers, texts, Blob, std::nullopt and
-  // optional ones of these. Statements are prepared once.
+  // Runs a statement with parameters: integers, numbers, texts, Blob, std::nullopt and optionals of
+  // these. Statements are prepared once.
   template <class... Values>
   [[nodiscard]] Result<void> run(std::string_view sql, const Values&... values) {
     return each(
         sql, [](const Row& /*none*/) {}, values...);
   }
 
-  // Runs it and calls `visit` for each row.
+  // Runs a statement and calls `visit` for each row.
   template <class Visit, class... Values>
   [[nodiscard]] Result<void> each(std::string_view sql, const Visit& visit,
                                   const Values&... values) {
@@ -87,7 +87,7 @@ class Database {
     return {};
   }
 
-  // The first column of the first row. Empty without a row, or if the column is null.
+  // Returns the first column of the first row; empty if there is no row or the column is null.
   template <class... Values>
   [[nodiscard]] Result<std::optional<std::int64_t>> whole(std::string_view sql,
                                                           const Values&... values) {

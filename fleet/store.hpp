@@ -23,8 +23,8 @@ extern const std::string_view kPostgresViews;
 
 class Store {
  public:
-  // Makes the store if there is none, and locks it until the end. If another process writes it,
-  // the error names that process.
+  // Creates the store if there is none, and locks it until this object is destroyed. If another
+  // process writes to it, the error names that process.
   [[nodiscard]] static OrFailure<Store> open_to_write(const std::filesystem::path& file);
   [[nodiscard]] static OrFailure<Store> open_to_read(const std::filesystem::path& file);
 
@@ -38,7 +38,7 @@ class Store {
   Database database_;
 };
 
-// Calls `work` within a transaction, which an error rolls back.
+// Calls `work` in a transaction, which is rolled back on an error.
 template <class Work>
 [[nodiscard]] Result<void> in_transaction(Database& database, const Work& work) {
   TRY(database.execute("BEGIN IMMEDIATE"));
@@ -48,7 +48,7 @@ template <class Work>
   return done;
 }
 
-// Documents as the store keeps them: compressed by zlib, with the size in front.
+// Convert documents to and from their form in the store: compressed with zlib, after their size.
 [[nodiscard]] std::string compressed(std::string_view text);
 [[nodiscard]] Result<std::string> decompressed(std::string_view bytes);
 

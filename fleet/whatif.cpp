@@ -40,7 +40,7 @@ std::vector<WhatifMonth> months_of(const std::map<std::string, WhatifMonth>& mon
   return rows;
 }
 
-// Findings of a check, or incidents, on a device of a node.
+// The times of a check's findings, or of incidents, on a device of a node.
 struct DeviceTimes {
   std::int64_t started = 0, ended = 0;
 };
@@ -57,7 +57,7 @@ struct Alarm {
 // The layouts, and the findings of the check by node and device.
 struct WatchedCheck {
   struct Place {
-    std::size_t at = 0;  // in the values of a layout
+    std::size_t at = 0;  // index in the values of a layout
     std::uint32_t device = 0;
   };
 
@@ -66,8 +66,8 @@ struct WatchedCheck {
   std::map<DeviceKey, std::vector<DeviceTimes>> findings;
 };
 
-// Follows the values of one quantity in a part of the time. What was before the first value of a
-// device is not known until it is joined with the part before it.
+// Follows the values of one quantity in one part of the time range. The state before a device's
+// first value is unknown until this part is joined with the previous one.
 class ValueWatch {
  public:
   struct State {
@@ -246,7 +246,7 @@ class ValueQuestion {
     answer_.judged = all.judged;
   }
 
-  // An incident belongs to an alarm of its device, or to any of its node if it has none.
+  // An incident belongs to an alarm on its device, or to any alarm on its node if it has no device.
   Result<void> compare_with_incidents(const std::vector<Alarm>& all, std::int64_t since) {
     std::map<DeviceKey, std::vector<std::int64_t>> alarms;
     for (const auto& [at, node, device] : all) {

@@ -77,7 +77,7 @@ TEST_F(FleetCommandTest, PartShowsANode) {
   EXPECT_THAT(out_, AllOf(HasSubstr("node gpu-00061: nd96isr_h100_v5"), HasSubstr("38.0 days up"),
                           HasSubstr("0x946dae03000001e8")));
   EXPECT_EQ(run({.question = "part", .words = {"absent"}}), kExitUsage);
-  EXPECT_THAT(notes_, HasSubstr("absent: no node or part of this name"));
+  EXPECT_THAT(notes_, HasSubstr("absent: no node or part with this name"));
 }
 
 TEST_F(FleetCommandTest, JsonIsOneDocumentALine) {
