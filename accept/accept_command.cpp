@@ -298,7 +298,7 @@ std::string last_words(LoopEnd end, const AcceptCommand& command) {
     case LoopEnd::stopped:
       break;
   }
-  return fmt::format("stopped     muster accept --run {} goes on\n", command.run);
+  return fmt::format("stopped     muster accept --run {} continues\n", command.run);
 }
 
 int drive(const AcceptCommand& command, const Caller& caller) {
@@ -310,7 +310,7 @@ int drive(const AcceptCommand& command, const Caller& caller) {
     const auto decided = folder->decide(**decision);
     if (!decided) return fail(caller, undecided(decided.error()).value());
     return deliver(caller, "",
-                   fmt::format("recorded; muster accept --run {} goes on\n", command.run),
+                   fmt::format("recorded; muster accept --run {} continues\n", command.run),
                    kExitHealthy);
   }
   StopSignals signals;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Walks through the reports of one node in the order of time, and collects its intervals.
+// Walks through the reports of one node in order of time, and collects its intervals.
 #pragma once
 
 #include <cstdint>
@@ -63,7 +63,7 @@ struct UptimeInterval {
 
 class NodeHistory {
  public:
-  // Reports must come in the order of time.
+  // Reports must come in order of time.
   void add(const ReportRow& report);
   // Ends what is still open.
   void finish();

@@ -51,7 +51,7 @@ Result<Layouts> read_layouts(Database& database, std::vector<std::string>& devic
   return layouts;
 }
 
-// Calls `visit` with at, node, layout and vals of each reading, in the order of time.
+// Calls `visit` with at, node, layout and vals of each reading, in order of time.
 template <class Visit>
 Result<void> each_reading(Database& database, const ReadingsFilter& filter, const Visit& visit) {
   if (filter.run) {

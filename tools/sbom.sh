@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Writes what a build tree is made of as an SPDX document: the packages of the system whose headers were compiled
+# Writes the contents of a build tree as an SPDX document: the system's packages whose headers were compiled
 # into the programs and whose archives were linked.
 #
 #   tools/sbom.sh BUILD >muster.spdx.json      BUILD is configured by a preset, and built

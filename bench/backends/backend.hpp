@@ -44,7 +44,7 @@ struct Pace {
   int iterations = 20;
   bool pipelined = false;  // start them back to back; otherwise wait for each
   bool graph = false;      // capture the operation as a CUDA graph
-  int together = 1;        // operations in one group of NCCL; times are of one of them
+  int together = 1;        // operations in one NCCL group; times are for one operation
   bool cpu_time = false;   // also measure the CPU time of the rank's thread
 };
 

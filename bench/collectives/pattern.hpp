@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The contents of buffers before a collective, and the expected ones after it. The values repeat,
-// so a table of one period describes all elements, for a GPU as well as for a CPU.
+// The contents of buffers before a collective, and the contents expected after it. The values
+// repeat, so a table of one period describes all elements, for a GPU as well as for a CPU.
 #pragma once
 
 #include <cstdint>
@@ -78,8 +78,8 @@ struct Wrong {
   MUSTER_REQUIRED(std::uint64_t, elements, "") = 0;
   MUSTER_REQUIRED(std::uint64_t, first, "index in the receive buffer") = 0;
   MUSTER_REQUIRED(std::uint64_t, observed, "raw bits") = 0;
-  MUSTER_REQUIRED(std::uint64_t, low, "the range of right bits") = 0;
-  MUSTER_REQUIRED(std::uint64_t, high, "likewise") = 0;
+  MUSTER_REQUIRED(std::uint64_t, low, "lower end of the range of right bits") = 0;
+  MUSTER_REQUIRED(std::uint64_t, high, "upper end of it") = 0;
   MUSTER_REQUIRED(bool, timed, "found only after the timed operations") = false;
 };
 

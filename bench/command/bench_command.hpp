@@ -25,7 +25,7 @@ enum class Placement { both, out, in };
 enum class Bind { gpu, none };
 enum class VariableSource { profile, job };
 
-// Divides the ranks among communicators of their own: those of each node, those with the same index
+// Divides the ranks into separate communicators: the ranks of each node, those with the same index
 // on their nodes, or `count` consecutive ones.
 struct Split {
   enum class By { node, rail, count };
@@ -47,8 +47,8 @@ struct BenchCommand {
   std::optional<std::uint64_t> min, max;
   std::uint64_t factor = 2;
   std::optional<std::uint64_t> step;     // bytes from one size to the next, replaces the factor
-  Type type = Type::f32;                 // the first one, which is judged
-  Reduction reduction = Reduction::sum;  // likewise
+  Type type = Type::f32;                 // the first type, which is judged
+  Reduction reduction = Reduction::sum;  // the first reduction, which is judged
   std::vector<Type> types;               // all of them, if there are several
   std::vector<Reduction> reductions;
   int root = 0;

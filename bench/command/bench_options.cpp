@@ -113,8 +113,8 @@ Result<void> take_split(std::optional<Split>& target, Text value) {
   } else if (count && *count >= 2 && *count <= kMax) {
     target = Split{.by = Split::By::count, .count = static_cast<int>(*count)};
   } else {
-    return make_error(fmt::format("expects node, rail or a number of ranks from 2 on, got \"{}\"",
-                                  printable(value, 80)));
+    return make_error(fmt::format(
+        "expects node, rail or a number of ranks of at least 2, got \"{}\"", printable(value, 80)));
   }
   return {};
 }
@@ -168,24 +168,25 @@ constexpr std::array kOptions{
                                          "timed operations of each size (default 20)"),
     option<&C::precision, take_precision>(
         "--precision", "SHARE",
-        "repeat until the 95% interval of the median is this narrow, as 1%"),
+        "repeat until the 95% interval of the median is this narrow, such as 1%"),
     option<&C::pipelined>("--pipelined", "",
                           "start operations back to back, instead of waiting for each one"),
     option<&C::graph>("--graph", "", "run operations as a CUDA graph"),
     option<&C::diagnose>("--diagnose", "",
                          "let NCCL test each path between GPUs first (NCCL 2.31)"),
     option<&C::registered>("--registered", "",
-                           "allocate buffers by NCCL, and register them (NCCL 2.19)"),
+                           "allocate buffers with NCCL, and register them (NCCL 2.19)"),
     option<&C::together, AtLeast<1>{}>(
-        "--together", "N", "start N operations in one NCCL group; times are of one (default 1)"),
+        "--together", "N",
+        "start N operations in one NCCL group; times are for one operation (default 1)"),
     option<&C::cpu_time>("--cpu-time", "",
                          "show the CPU time of a rank's thread in each operation, instead of the "
-                         "time in the table; on GPUs that of starting it"),
+                         "time in the table; on GPUs, the CPU time to start it"),
     option<&C::cycles, AtLeast<1>{}>("--cycles", "N", "run all sizes N times (default 1)"),
     option<&C::soak>("--soak", "TIME", "repeat all sizes for TIME"),
     option<&C::sim>("--sim", "WORD=VALUE,...", kSimHelp),
     option<&C::split, take_split>("--split", "node|rail|N",
-                                  "compare parts of the job, each with a communicator of its own: "
+                                  "compare parts of the job, each with its own communicator: "
                                   "the ranks of each node, the "
                                   "same GPU of every node, or N consecutive ranks"),
     option<&C::split_order>("--split-order", "at_once|in_turn",
@@ -225,19 +226,19 @@ constexpr std::array kOptions{
                               "time for all ranks to meet (default 60 s)"),
     option<&C::operation_deadline>("--operation-deadline", "TIME",
                                    "time for one operation (default 60 s)"),
-    option<&C::cuda>("--cuda", "FILE", "in place of the driver's libcuda.so.1"),
-    option<&C::nccl>("--nccl", "FILE", "in place of libnccl.so.2"),
+    option<&C::cuda>("--cuda", "FILE", "load this instead of the driver's libcuda.so.1"),
+    option<&C::nccl>("--nccl", "FILE", "load this instead of libnccl.so.2"),
     option<&C::verbose>("-v,--verbose", "",
                         "print the recognised hardware and why, and passed checks"),
     option<&C::quiet>("-q,--quiet", "", "print no table, only what is wrong"),
 
     option<&C::min_busbw, take_rate>(
         "--min-busbw", "RATE",
-        "fail below this bus bandwidth, as '185 GB/s', instead of the profile's limits"),
+        "fail below this bus bandwidth, such as '185 GB/s', instead of the profile's limits"),
     option<&C::at, take_size>("--at", "SIZE", "the size for --min-busbw (default the largest)"),
     option<&C::acceptance>("--acceptance", "",
                            "judge by the provider's promise: fail clearly below it, and warn if "
-                           "the run cannot tell"),
+                           "it is too close to call"),
     option<&C::require_transport, take_transport>(
         "--require-transport", "WORD,...",
         "fail unless NCCL uses these: ib,gdr,p2p,nvlink,mnnvl,nvls,sharp", Arity::one),

@@ -104,7 +104,8 @@ Result<void> translate(const ForeignWord& word, const std::string& value,
     case Translate::count: {
       constexpr std::uint64_t kMax = 1024;
       const auto count = parse_unsigned(value);
-      if (!count || *count < 1 || *count > kMax) return refused("expects a whole number from 1 on");
+      if (!count || *count < 1 || *count > kMax)
+        return refused("expects a whole number of at least 1");
       translation.ranks *= *count;
       break;
     }

@@ -71,8 +71,8 @@ struct Stage {
   MUSTER_REQUIRED(std::uint64_t, number, "of the phase, counted from the process's start") = 0;
   MUSTER_REQUIRED(bool, waits, "only for the texts of other ranks") = false;
   MUSTER_REQUIRED(bool, counted, "its operations are, and the limit is for each of them") = false;
-  MUSTER_REQUIRED(std::uint64_t, started, "operations") = 0;
-  MUSTER_REQUIRED(std::uint64_t, finished, "likewise") = 0;
+  MUSTER_REQUIRED(std::uint64_t, started, "number of operations started") = 0;
+  MUSTER_REQUIRED(std::uint64_t, finished, "number of operations finished") = 0;
   MUSTER_REQUIRED(std::string, unit, "\"operation\"; empty if the phase is a single one") = {};
   MUSTER_REQUIRED(Phase, phase, ""){"start", Part::starting};
   MUSTER_REQUIRED(Clock::duration, limit, ""){};

@@ -65,7 +65,7 @@ class Bisection {
     usual_.limit = std::max((reached + usual.median) / 2, (1 - kLossOfGroups) * usual.median);
   }
 
-  // Empty if as many other nodes are as slow: then this is what so many nodes reach.
+  // Empty if as many other nodes are as slow: then this is the normal rate for that many nodes.
   [[nodiscard]] Result<std::optional<Culprit>> run() {
     TRY_ASSIGN(shown_, shrink());
     suspects_ = shown_;
@@ -183,7 +183,7 @@ class Bisection {
         suspects = guilty.front();
         parts = 2;
       } else if (guilty.size() == tried) {
-        parts *= 2;  // so few nodes do not show it
+        parts *= 2;  // too few nodes to show it
       } else {
         break;
       }

@@ -44,7 +44,7 @@ NodeTests tests_of(const Report& report) {
   return tests;
 }
 
-// Aborts a back end that finishes no operation for `limit`. The process goes on.
+// Aborts a back end that finishes no operation for `limit`. The process continues.
 class OperationWatchdog {
  public:
   OperationWatchdog(Backend& backend, const Progress& progress, Clock::duration limit)

@@ -92,7 +92,7 @@ std::optional<Culprit> judge_all(const std::optional<Scale>& scale, std::span<co
       fmt::format("{}, which hides a loss of less than {:.0f}%", varies, kPercent * visible));
 }
 
-// Gives each group a switch of its own, with the names of its nodes.
+// Gives each group its own switch, with the names of its nodes.
 void hang_from_switches(Nodes& nodes, const std::vector<std::vector<Node>>& groups) {
   nodes.leaves.assign(nodes.count(), kNoLeaf);
   for (const auto& group : groups) {

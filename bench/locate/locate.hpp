@@ -88,7 +88,7 @@ struct SearchResult {
   Nodes nodes{};
   Limits limits{};
   std::vector<Culprit> culprits{};  // the one that costs the job most first
-  std::vector<PairRate> pairs{};    // all measured pairs, in the order of time
+  std::vector<PairRate> pairs{};    // all measured pairs, in order of time
   std::optional<Scale> scale{};     // of healthy pairs, or of devices if no pair was measured
   std::optional<Together> together{};
   int rounds = 0;

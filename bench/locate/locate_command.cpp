@@ -76,7 +76,7 @@ struct Messages {
   bool one_domain = false;  // the nodes are in one NVLink domain
 };
 
-// The profile's limits for an all-reduce over so many nodes.
+// The profile's limits for an all-reduce over this many nodes.
 std::vector<JobLimit> limits_for(const Profile& profile, const Messages& messages,
                                  std::size_t nodes) {
   std::vector<JobLimit> found;

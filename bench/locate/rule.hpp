@@ -81,8 +81,8 @@ inline constexpr int kFirstRepeats = 3;
 
 [[nodiscard]] double noise_of_median(double noise, std::size_t repeats);
 
-// With a limit this many deviations below the median, the probability that any of so many healthy
-// values is low is `chance`.
+// Returns how many deviations the limit must be below the median so that any of `values` healthy
+// values is low with probability `chance`.
 [[nodiscard]] double deviations_for(std::size_t values, double chance);
 
 // How much more likely the value is for a slow unit than for a healthy one, at most 10,000: the

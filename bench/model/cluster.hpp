@@ -20,7 +20,7 @@ struct SimFault {
     slow_hca,      // node, HCA, factor: the other HCAs of a collective wait for it
     slow_gpu,      // node, GPU, factor: its links, and its traffic to other nodes
     slow_link,     // node, node, factor: what they send each other
-    slow_large,    // node, count, factor: the node in groups of at least so many nodes
+    slow_large,    // node, count, factor: the node in groups of at least this many nodes
     slow_rail,     // HCA, factor: this HCA of every node
     slow_leaf,     // leaf switch, factor: what leaves it
     slow_level,    // 1 or 2, factor: what crosses leaf switches, or the switches above them

@@ -53,8 +53,8 @@ struct TestResult {
   MUSTER_FIELD(std::vector<Series>, series, "");
   MUSTER_FIELD(std::vector<Finding>, findings,
                "that need no limit: wrong data, a silent device; without their check");
-  MUSTER_FIELD(std::vector<std::string>, lines, "for people");
-  MUSTER_FIELD(std::vector<Matrix>, matrices, "likewise");
+  MUSTER_FIELD(std::vector<std::string>, lines, "only printed");
+  MUSTER_FIELD(std::vector<Matrix>, matrices, "only printed");
 
   // Ignores an empty series.
   void add(Series measured);

@@ -112,7 +112,7 @@ class OperationTimer {
 [[nodiscard]] std::string describe(const Operation& operation);
 
 // Agrees on the sizes and measures all of them, with --split in every part; rank 0's reporter
-// collects the results. `command` is of one collective. Returns the exit status of a run that
+// collects the results. `command` is for one collective. Returns the exit status of a run that
 // cannot start, else kExitHealthy.
 [[nodiscard]] Result<int> measure(RankContext& self, const BenchCommand& command);
 

@@ -466,7 +466,7 @@ void Reporter::note_verdict(const Report& report) {
 bool Reporter::finish(const Report& report) {
   note_verdict(report);
   const auto finished = printer_.finish(report);
-  // The message is empty if the reader of the output has gone.
+  // The message is empty if the reader of the output is gone.
   if (!finished && !finished.error().message.empty()) {
     console_.note(fmt::format("muster-bench: {}", finished.error().message));
   }

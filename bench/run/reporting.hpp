@@ -128,7 +128,7 @@ class Reporter {
   void set_backend(const Backend& backend, std::vector<Member> members, bool gpus);
   void add(TransportReport transport);
 
-  // `command` is of one collective.
+  // `command` is for one collective.
   void begin_table(const BenchCommand& command, const std::vector<std::uint64_t>& sizes,
                    const std::vector<std::string>& evidence, const Settings& settings);
   void add(Row row);

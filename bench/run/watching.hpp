@@ -73,8 +73,8 @@ class Emergency {
 // Whether this rank reports for all: rank 0 does, or rank 1 if rank 0 is gone.
 [[nodiscard]] bool reports(const Trouble& trouble, int rank);
 
-// A deadline for work outside the group's own deadlines: before it has met, and after it has gone.
-// Ends the process through `emergency` if this object still exists at the deadline.
+// A deadline for work outside the group's own deadlines: before the group meets, and after it is
+// gone. Ends the process through `emergency` if this object still exists at the deadline.
 class PhaseDeadline {
  public:
   // Ranks other than 0 end a moment later, so that rank 0 reports if it can. `emergency` must

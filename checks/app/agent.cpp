@@ -30,7 +30,7 @@ struct Judged {
   Report report;
 };
 
-// Runs in a process of its own, because it moves to the host's namespaces.
+// Runs in its own process, because it moves to the host's namespaces.
 Judged judge_node(const AgentCommand& command, const Caller& caller) {
   std::error_code failure;
   std::vector<std::string> arguments{"check",    "--host", "--context", "periodic",

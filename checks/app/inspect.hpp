@@ -52,7 +52,7 @@ inline constexpr std::string_view kStandardInput = "-";  // instead of the file 
     const std::vector<std::string>& named);
 // The text of a snapshot or report; "-" is standard input.
 [[nodiscard]] Result<std::string> read_saved(const std::string& file);
-// As parse_snapshot(); errors name the file.
+// Like parse_snapshot(), but errors name the file.
 [[nodiscard]] Result<Snapshot> parse_saved(std::string_view text, std::string_view file);
 
 // The deadline until the profile is known.

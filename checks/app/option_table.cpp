@@ -340,9 +340,10 @@ constexpr std::array kOptions<A>{
 template <>
 constexpr std::array kOptions<N>{
     option<&N::run>("--run", "DIR", "the folder of the run; the same folder again resumes it"),
-    option<&N::plan>("--plan", "quick|standard|strict|FILE",
-                     "stages, times and retests: with a soak of 30 minutes, a day, three days, or "
-                     "as a file of YAML says (default standard)"),
+    option<&N::plan>(
+        "--plan", "quick|standard|strict|FILE",
+        "stages, times and retests: with a soak of 30 minutes, a day or three days, or "
+        "from a YAML file (default standard)"),
     option<&N::by>("--by", "slurm|ssh|mpirun|local|sim|PROGRAM",
                    "how to reach the nodes; PROGRAM gets the node and a command (default: slurm in "
                    "an allocation, local for this machine, else ssh)"),
@@ -353,14 +354,15 @@ constexpr std::array kOptions<N>{
     option<&N::whom>("--for", "site|provider",
                      "with --page: for the provider, write provider.html, without users, jobs, "
                      "addresses and notes (default site)"),
-    option<&N::retest>("--retest", "HOSTLIST", "record that these nodes are to begin again"),
+    option<&N::retest>("--retest", "HOSTLIST", "record that these nodes are to start over"),
     option<&N::go_on>("--go-on", "CHECK",
                       "record that the nodes are to blame for a check that stopped a stage"),
-    option<&N::withdraw>("--withdraw", "HOSTLIST", "record that these nodes left the delivery"),
+    option<&N::withdraw>("--withdraw", "HOSTLIST",
+                         "record that these nodes are no longer part of the delivery"),
     option<&N::why>("--why", "TEXT", "the reason, which the page shows"),
     option<&N::muster>("--muster", "FILE",
                        "muster on the nodes (default: the path of this program)"),
-    option<&N::sim>("--sim", "WORD=VALUE,...", "the fleet of --by sim; help lists the words"),
+    option<&N::sim>("--sim", "WORD=VALUE,...", "the fleet of --by sim; --sim help lists the words"),
     option<&N::step>("--step", "JSON",
                      "on a node, for muster itself: run a stage and print the answer"),
 };
@@ -369,17 +371,17 @@ template <>
 constexpr std::array kOptions<M>{
     option<&M::store>("--store", "FILE", "the store (default /var/lib/muster/fleet.db)"),
     option<&M::cluster>("--cluster", "NAME",
-                        "the cluster of the nodes that are added; else only the nodes of this one"),
+                        "add: the cluster of the nodes; otherwise: only nodes of this cluster"),
     option<&M::slurm>("--slurm", "", "add: Slurm's record of nodes and jobs"),
     option<&M::since, take_age>("--since", "TIME", "look no further back, such as 30d"),
     option<&M::form>("--format", "text|json|html",
                      "format of the answer (default text); html is the page of show"),
     option<&M::output>("--output", "FILE", "write the answer to FILE, atomically"),
     option<&M::keep, take_age>("--keep", "TIME", "prune: keep values this long (default 400d)"),
-    option<&M::go>("--go", "", "prune: remove, instead of printing what would be removed"),
+    option<&M::go>("--go", "", "prune: remove, instead of only printing what would be removed"),
     option<&M::by>(
         "--by", "WHAT",
-        "of causes: check (default), part-kind, model, firmware, leaf, host, provider or action"),
+        "causes: check (default), part-kind, model, firmware, leaf, host, provider or action"),
     option<&M::topology>("--topology", "FILE",
                          "for --by leaf: Slurm's topology.conf, or lines 'leaf0 gpu-[01-16]'"),
     option<&M::settings, take_setting<false>>("--set", "KEY=VALUE",
@@ -415,15 +417,15 @@ constexpr std::array kOptions<B>{
 template <>
 constexpr std::array kOptions<J>{
     option<&J::provider>("--provider", "azure|gcp|oci|aws|text",
-                         "the form of the claim (default: that of the block repair)"),
+                         "the format of the claim (default: from the block repair)"),
     option<&J::reports>("--report", "FILE",
                         "a report of the node besides those in the repair folder; - is standard "
                         "input; may be repeated"),
-    option<&J::run>("--run", "DIR", "the rejected nodes of this acceptance"),
+    option<&J::run>("--run", "DIR", "claim the rejected nodes of this acceptance"),
     option<&J::vm_id>("--vm-id", "ID", "the provider's id of the node's virtual machine"),
-    option<&J::send>("--send", "", "send it by curl, gcloud or oci, instead of printing it"),
+    option<&J::send>("--send", "", "send it with curl, gcloud or oci, instead of printing it"),
     option<&J::no_evidence>("--no-evidence", "", "send it although no evidence can be collected"),
-    option<&J::poll>("--poll", "", "follow the claims that are open, of these nodes or of all"),
+    option<&J::poll>("--poll", "", "follow the open claims of these nodes, or of all nodes"),
     kRoot<J>,
 };
 

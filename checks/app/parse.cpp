@@ -85,13 +85,12 @@ std::vector<CommandText> command_texts() {
                             "Judge this node again and again, and show the verdict as conditions "
                             "and events of its Kubernetes node",
                             "  muster agent --metrics /var/lib/node_exporter/muster.prom\n"),
-      help_of<AcceptCommand>(
-          "[HOSTLIST | @FILE]... [OPTION]...",
-          "Test a delivery of nodes, from powered on to one page for the provider",
-          "  muster accept gpu-[001-128] --run delivery-7 --by ssh\n"
-          "  sbatch -N 128 --requeue --wrap 'muster accept gpu-[001-128] --run "
-          "/shared/delivery-7'\n"
-          "  muster accept --run delivery-7 --status\n"),
+      help_of<AcceptCommand>("[HOSTLIST | @FILE]... [OPTION]...",
+                             "Test a delivery of nodes, from power-on to one page for the provider",
+                             "  muster accept gpu-[001-128] --run delivery-7 --by ssh\n"
+                             "  sbatch -N 128 --requeue --wrap 'muster accept gpu-[001-128] --run "
+                             "/shared/delivery-7'\n"
+                             "  muster accept --run delivery-7 --status\n"),
       help_of<FleetCommand>(
           "[add PATH...|--slurm | show | odd | drift | causes | part SERIAL|NODE | diff A B | "
           "whatif --set KEY=VALUE | export sql|jsonl | prune] [OPTION]...",

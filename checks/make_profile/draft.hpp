@@ -38,7 +38,7 @@ class ProfileDraft {
   // comment, and records a key without such a value. Keys of one block must be added together.
   void add(std::string_view path, const ValueOf& value_of, bool must_know = true);
 
-  // As add(), but does not record a key that is unknown on all nodes.
+  // Like add(), but does not record a key that is unknown on all nodes.
   void add_if_known(std::string_view path, const ValueOf& value_of) { add(path, value_of, false); }
 
   [[nodiscard]] std::string yaml() const;

@@ -72,7 +72,7 @@ using muster::devices_of;
                fmt::format("the PCI bus is unknown: {}", snapshot.pci.reason));
 }
 
-// As without_bus(), or a skip without a GPU or HCA to judge.
+// Like without_bus(), but also returns a skip if there is no GPU or HCA to judge.
 [[nodiscard]] inline std::optional<Finding> nothing_to_judge(const Snapshot& snapshot,
                                                              const Profile& profile) {
   if (auto finding = without_bus(snapshot, profile)) return finding;

@@ -95,7 +95,7 @@ template <class T>
   return unknown(device, fmt::format("{} is unknown: {}", what, fact.why()));
 }
 
-// As not_known(), but a skip below a foreign root, for facts that are not in files.
+// Like not_known(), but a skip below a foreign root, for facts that are not in files.
 template <class T>
 [[nodiscard]] Finding not_known_here(const Snapshot& snapshot, std::string_view device,
                                      std::string_view what, const Fact<T>& fact) {

@@ -42,7 +42,7 @@ struct Incidents {
   Times called_us;     // when it last requested one
 };
 
-// Groups events, in the order of time, into incidents.
+// Groups events, in order of time, into incidents.
 Incidents incidents_of(const XidLog& log, const XidRules& rules, bool of_nvswitches,
                        double coalesce_us) {
   Incidents found;

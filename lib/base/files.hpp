@@ -38,7 +38,7 @@ class FileReplacement {
   // Waits until the content is on the disk. Before finish(), a file that survives a power failure
   // is then complete.
   [[nodiscard]] Result<void> sync();
-  // To be called once, at the end.
+  // Call this once, at the end.
   [[nodiscard]] Result<void> finish();
 
  private:

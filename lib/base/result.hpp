@@ -61,7 +61,7 @@ template <class Target, class Value>
     }                                                     \
   } while (false)
 
-// As TRY, and assigns the value: TRY_ASSIGN(auto text, read_file(path));
+// Like TRY, and assigns the value: TRY_ASSIGN(auto text, read_file(path));
 #define TRY_ASSIGN(target, ...) \
   MUSTER_TRY_ASSIGN(MUSTER_CONCAT(muster_result_, __COUNTER__), target, __VA_ARGS__)
 #define MUSTER_TRY_ASSIGN(result, target, ...)                     \

@@ -116,8 +116,8 @@ Result<int> take_number(std::string_view value, int least) {
       *number <= static_cast<std::uint64_t>(std::numeric_limits<int>::max())) {
     return static_cast<int>(*number);
   }
-  return make_error(
-      fmt::format("expects a whole number from {} on, got \"{}\"", least, printable(value, 80)));
+  return make_error(fmt::format("expects a whole number of at least {}, got \"{}\"", least,
+                                printable(value, 80)));
 }
 
 Result<CommandLine> take_line(Words arguments, const CommandText& text,

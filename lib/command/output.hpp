@@ -31,7 +31,7 @@ struct Console {
 // The console of this process. Colour only on a terminal, and not with NO_COLOR.
 [[nodiscard]] Console make_console();
 
-// mpirun gives each rank a terminal of its own and copies what is written there. The console then
+// mpirun gives each rank its own terminal and copies what is written there. The console then
 // follows mpirun's own output, if it runs on this machine: no colours and no width, unless that is
 // a terminal. `proc` and `process`: of this process.
 void follow_launcher(Console& console, const std::map<std::string, std::string>& variables,

@@ -42,12 +42,12 @@ class CapturedStream {
     if (auto file = make_memory_file("")) memory_ = *std::move(file);
   }
 
-  // To be called in the child.
+  // Call this in the child.
   void replace() const {
     if (memory_.is_open()) ::dup2(memory_.get(), stream_);
   }
 
-  // To be called once the child has ended or is killed.
+  // Call this once the child has ended or was killed.
   [[nodiscard]] std::string content() const {
     std::string content;
     if (!memory_.is_open() || ::lseek(memory_.get(), 0, SEEK_SET) != 0) return content;

@@ -70,7 +70,7 @@ class HostlistParser {
  public:
   explicit HostlistParser(std::string_view text) : text_(text) {}
 
-  // As in Slurm, hosts may be separated by several commas and blanks.
+  // Like Slurm, allows several commas and blanks between hosts.
   Result<std::vector<Item>> items() {
     std::vector<Item> result;
     while (true) {

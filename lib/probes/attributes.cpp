@@ -142,7 +142,7 @@ Fact<unsigned> read_link_width(const Root& root, const std::string& path) {
   TRY_ASSIGN(const auto line, root.read_line(path));
   const auto value = parse_unsigned(line);
   if (value && (*value == 0 || *value == 63 || *value == 255)) {
-    return make_missing(fmt::format("{} says {}, which means not known", path, *value));
+    return make_missing(fmt::format("{} is {}, which means unknown", path, *value));
   }
   if (!value || *value > 32) {
     return make_error(fmt::format("read {}: \"{}\" is not a link width", path, printable(line)));

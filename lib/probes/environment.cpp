@@ -50,7 +50,7 @@ Result<void> add_file(const Root& root, std::string_view path, std::vector<NcclS
   return {};
 }
 
-// The strongest last. Leaves out the file in a user's home: jobs are of other users.
+// The strongest last. Leaves out the file in a user's home, because jobs belong to other users.
 Fact<std::vector<NcclSetting>> read_nccl(const Root& root, const Variables& variables) {
   std::vector<NcclSetting> settings;
   auto files = nccl_conf_files(value_of(variables, "NCCL_CONF_FILE"), "");

@@ -53,8 +53,8 @@ bool is_first(const Root& root, const Namespace& each) {
   return link_of(root, "/proc/self", each.name) == fmt::format("{}:[{}]", each.name, each.first);
 }
 
-// A scope or folder that a runtime makes for one container. A daemon's own unit, docker.service,
-// is none.
+// Whether the unit is a scope or folder that a runtime makes for one container, unlike a daemon's
+// own unit such as docker.service.
 bool is_of_container(std::string_view part) {
   constexpr std::array<std::string_view, 8> kGlobs{
       "kubepods*",      "docker-*.scope",  "cri-containerd-*.scope", "crio-*.scope",

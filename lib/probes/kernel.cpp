@@ -141,7 +141,7 @@ Limits read_limits(const Root& root) {
 }
 
 Fact<TimeSync> read_clock(const Root& root) {
-  if (root.foreign()) return make_missing("no file holds it: a foreign root cannot tell");
+  if (root.foreign()) return make_missing("no file has it, so it is unknown below a foreign root");
   timex state{};  // modes 0: query only
   if (::adjtimex(&state) < 0) return make_error(fmt::format("adjtimex: {}", errno_text(errno)));
   return TimeSync{.synchronised = (static_cast<unsigned>(state.status) &

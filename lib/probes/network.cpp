@@ -100,7 +100,7 @@ Section<Network> probe_network(const Root& root) {
   if (!names) return not_observed<Network>(names.error().message);
   Network network;
   for (const auto& name : *names) {
-    // The bonding driver keeps a file of its own among the interfaces.
+    // The bonding driver keeps its own file among the interfaces.
     if (name == "lo" || name == "bonding_masters") continue;
     network.interfaces.push_back(read_interface(root, name));
   }

@@ -58,7 +58,7 @@ Fact<std::uint64_t> number_in(const std::string& path, const Result<std::string>
 Fact<std::string> read_wait(const Root& root, const std::string& pid) {
   const auto path = fmt::format("/proc/{}/wchan", pid);
   TRY_ASSIGN(const auto text, root.read_line(path));
-  if (text == "0") return make_missing(fmt::format("{} does not tell", path));
+  if (text == "0") return make_missing(fmt::format("{} does not show it", path));
   return printable(text, 64);
 }
 
@@ -115,7 +115,8 @@ Result<StuckTasks> read_stuck_tasks(const Root& root) {
   return tasks;
 }
 
-// Each connection is a folder of the user who mounted the file system. Skips those that have gone.
+// Each connection is a folder that belongs to the user who mounted the file system. Skips those
+// that are gone.
 Fact<std::vector<FuseUser>> read_fuse(const Root& root) {
   TRY_ASSIGN(const auto names, root.list(kFuse));
   std::map<std::uint64_t, std::uint64_t> waiting;

@@ -42,7 +42,7 @@ bool is_unit(std::string_view name) {
 
 using Process = std::optional<std::uint64_t>;
 
-// Returns a process in the group or in one below it; missing if the group has gone. A process in
+// Returns a process in the group or in a group below it; missing if the group is gone. A process in
 // another namespace has the number 0.
 Result<Process> first_process(const Root& root, const std::string& group, FoundUnits& found,
                               int depth) {

@@ -78,7 +78,7 @@ struct Start {
   ::_exit(written == sizeof code ? 127 : 126);
 }
 
-// Blocks signals meanwhile, so that no handler of ours runs in the child.
+// Blocks signals in the meantime, so that no handler of ours runs in the child.
 template <class Fork, class InChild>
 pid_t fork_quietly(const Fork& fork, const InChild& in_child) {
   sigset_t all;
@@ -188,7 +188,7 @@ class RunningProgram {
                  .cut = std::move(why)};
   }
 
-  // To be called after the program has ended.
+  // Call this after the program has ended.
   [[nodiscard]] Ended result() {
     const int status = *reap(std::exchange(pid_, -1));
     return {.status = exit_status(status),

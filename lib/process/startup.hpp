@@ -26,7 +26,7 @@ using Variables = std::map<std::string, std::string>;
 [[nodiscard]] Result<std::filesystem::path> find_program(const std::string& name,
                                                          const Variables& variables);
 
-// To be called first in main(). Opens closed standard streams, so that no other file takes their
+// Call this first in main(). Opens closed standard streams, so that no other file takes their
 // numbers; ignores SIGPIPE; and resets SIGCHLD, since a caller that ignores it hides how children
 // end.
 void prepare_process();

@@ -54,7 +54,8 @@ struct Finding {
   MUSTER_FIELD(std::string, unit, ""){};
   MUSTER_REQUIRED(Remedy, remedy, "") = Remedy::none;
   MUSTER_FIELD(std::string, code, "Azure's fault code, if it has one; the runner fills it in"){};
-  MUSTER_FIELD(std::string, category, "Azure's impact category, likewise"){};
+  MUSTER_FIELD(std::string, category,
+               "Azure's impact category, if it has one; the runner fills it in"){};
   // Checks that may see the same fault in their own facts: see checks/run.cpp. Not in JSON.
   std::vector<SeenBy> seen_by{};
 };

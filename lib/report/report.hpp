@@ -56,8 +56,10 @@ struct MeasurementRepeats {
   MUSTER_REQUIRED(double, median, "") = 0;
   MUSTER_REQUIRED(double, max, "") = 0;
   MUSTER_REQUIRED(double, deviation, "1.4826 times the median absolute deviation") = 0;
-  MUSTER_FIELD(std::optional<double>, median_low, "of 95% confidence; null for too few repeats");
-  MUSTER_FIELD(std::optional<double>, median_high, "likewise");
+  MUSTER_FIELD(std::optional<double>, median_low,
+               "lower end of the 95% confidence interval; null for too few repeats");
+  MUSTER_FIELD(std::optional<double>, median_high,
+               "upper end of the 95% confidence interval; null for too few repeats");
 };
 
 struct Measurement {

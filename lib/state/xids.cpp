@@ -98,7 +98,7 @@ RememberedXid make_remembered(const Snapshot& snapshot, const XidLog& log, const
   return xid;
 }
 
-// Whether the XID is of this boot, before `until_s`, with valid times.
+// Whether the XID happened in this boot, before `until_s`, and has valid times.
 bool is_before(const RememberedXid& xid, const std::string& boot_id, double until_s) {
   return xid.boot_id == boot_id && xid.last_s < until_s && xid.first_s >= 0 &&
          xid.first_s <= xid.last_s;

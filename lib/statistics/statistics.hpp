@@ -76,7 +76,8 @@ enum class Side { below, above };
 
 [[nodiscard]] Spread one_sided_spread_of(std::vector<double> values, Side faults = Side::below);
 
-// An outlier is further from the center than so many deviations and than this share of the center.
+// An outlier is further from the center than this many deviations and than this share of the
+// center.
 struct OutlierRule {
   double share = 0;
   double deviations = 5;
@@ -103,7 +104,7 @@ struct OutlierRule {
 // The mean number of events that `events` or more contradict with this confidence.
 [[nodiscard]] double lowest_mean(std::int64_t events, double confidence);
 
-// The probability of at most so many events if this many are expected.
+// The probability of at most `events` events if `expected` are expected.
 [[nodiscard]] double share_of_at_most(std::int64_t events, double expected);
 
 // The probability that the rate of a unit is above `factor` times the mean rate of its kind, with

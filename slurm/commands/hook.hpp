@@ -46,7 +46,7 @@ using SweepNode = std::function<Result<Report>(const HookCommand& command, const
 struct HookedNode {
   std::string name;          // in Slurm
   bool was_drained = false;  // by this run
-  bool was_resumed = false;  // likewise
+  bool was_resumed = false;  // by this run
   bool is_drained = false;   // now
 };
 

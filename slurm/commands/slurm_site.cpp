@@ -72,7 +72,7 @@ std::string file_trouble(const NamedFile& named, const SiteFile& site, std::stri
 constexpr std::string_view kSocket = "/dev/log";
 constexpr std::string_view kJournal = "/run/systemd/journal/socket";
 
-// Each kind of event has a MESSAGE_ID of its own: these digits, and its place in this list. New
+// Each kind of event has its own MESSAGE_ID: these digits, and its place in this list. New
 // kinds go to the end.
 constexpr std::string_view kMessageId = "c4a1f6e20b5d4f3e9d7a52b86e10f3";
 constexpr auto kMessageKinds = std::to_array<std::string_view>(

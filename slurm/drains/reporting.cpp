@@ -109,7 +109,7 @@ void Enforcement::report_end_of_refusal() {
     }
     Event over = refused;
     over.kind = "over";
-    over.message = "no drain is called for any more";
+    over.message = "a drain is no longer called for";
     report(std::move(over));
   }
   if (!result_.events.empty() && !situation_.node) static_cast<void>(look());

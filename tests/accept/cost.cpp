@@ -73,7 +73,7 @@ Result<void> resume(const std::filesystem::path& path) {
   return {};
 }
 
-// In a process of its own, whose memory is not that of others.
+// In its own process, whose memory is not that of others.
 template <class Work>
 bool in_child(const Work& work) {
   (void)std::fflush(nullptr);

@@ -75,7 +75,7 @@ case $what in
     accept 78 greets,cuts --by ssh
     grep --quiet 'refuses was ordered' "$work/err" || fail "the changed list is not named"
     accept 78 --plan strict
-    # A decision is recorded, and the run goes on.
+    # A decision is recorded, and the run continues.
     accept 0 --withdraw cuts --why 'sent back'
     accept 1 --by ssh --muster "$muster"
     expect '^withdrawn +cuts'

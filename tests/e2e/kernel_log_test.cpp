@@ -72,7 +72,7 @@ TEST(HostileKernelLogTest, ARecordWithinARecordIsText) {
   EXPECT_THAT(concerns(seen.report), IsEmpty()) << explain(seen.report);
 }
 
-// Ten minutes ago, on a node without a GPU of its own.
+// Ten minutes ago, on a node without its own GPU.
 TEST(XidStormTest, AHundredThousandLinesAreOneIncident) {
   constexpr std::size_t kLines = 100'000;
   const auto seen = examine_with(std::vector<nodes::KernelRecordDescription>(

@@ -89,7 +89,7 @@ INSTANTIATE_TEST_SUITE_P(Each, StuckProbe, ::testing::ValuesIn(kProbeNames),
 }  // namespace muster::e2e
 
 // Replaces the C library's function. A probe's child first gives itself its name, and the one that
-// shall hang stops there.
+// is meant to hang stops there.
 // NOLINTNEXTLINE(cert-dcl50-cpp,readability-inconsistent-declaration-parameter-name): libc's form.
 extern "C" int prctl(int option, ...) noexcept {
   std::va_list arguments;  // NOLINT(cppcoreguidelines-init-variables): va_start does

@@ -47,7 +47,7 @@ class RandomStoreTest : public ::testing::TestWithParam<std::uint64_t> {
     return found;
   }
 
-  // Each value of a quantity, in the order of time.
+  // Each value of a quantity, in order of time.
   struct Value {
     std::int64_t at = 0, node = 0;
     std::string device;

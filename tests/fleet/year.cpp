@@ -33,8 +33,8 @@ enum Draw {
 struct Quantity {
   std::string_view check, unit, device;
   double usual;
-  double spread;  // of nodes and devices, as a share
-  double daily;   // likewise, of days
+  double spread;  // between nodes and devices, as a share
+  double daily;   // between days, as a share
 };
 
 constexpr std::array kQuantities{

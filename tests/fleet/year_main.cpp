@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Prints a simulated year of reports, one a line, by day: `fleet_year NODES DAYS [SEED]`.
+// Prints a simulated year of reports, one per line, by day: `fleet_year NODES DAYS [SEED]`.
 #include <fmt/format.h>
 
 #include <cstdlib>

@@ -53,7 +53,7 @@ done
 cp "$nodes"/*.json "$folder/root/nodes"
 mkdir "$folder/root/one" && cp "${programs[0]}" "$folder/root/one" # one file is a whole installation
 
-# In a root of its own, with no other process visible.
+# In its own root, with no other process visible.
 user=()
 [[ $(id --user) -eq 0 ]] || user=(--map-root-user)
 inside() {

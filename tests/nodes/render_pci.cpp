@@ -72,7 +72,7 @@ void put_extended(Space& space, const PciDescription& pci) {
   space.put(kAcs + 6, 2, pci.acs_control);
 }
 
-// Hyper-V puts every device that it passes through below a bus of its own.
+// Hyper-V puts every device that it passes through below its own bus.
 constexpr std::string_view kVmbus = "sys/devices/LNXSYSTM:00/LNXSYBUS:00/ACPI0004:00/VMBUS:00";
 
 unsigned bus_of(std::string_view address) {

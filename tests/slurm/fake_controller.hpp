@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A small cluster in memory that handles drains as slurmctld does, hangs and dies on request,
-// and has a clock of its own.
+// and has its own clock.
 #pragma once
 
 #include <fmt/format.h>

@@ -155,7 +155,7 @@ inline constexpr int kTimeout = 8;  // newer than some headers
 
 MUSTER_NCCL_CONSTANTS(MUSTER_BENCH_CONSTANT)
 
-// As of 2.18. A newer library fills in later members; one since 2.14 reads those that it knows.
+// Version 2.18. A newer library fills in later members; one since 2.14 reads those that it knows.
 struct Config {
   std::size_t size = sizeof(Config);
   unsigned magic = 0xcafebeef;

@@ -158,7 +158,7 @@ Result<void> Hca::choose_address() {
     break;
   }
   if (port_.link_layer != IBV_LINK_LAYER_ETHERNET) return {};
-  // The last one is of an IP address, if there is any, and of RoCE v2.
+  // The last one belongs to an IP address, if there is any, and to RoCE v2.
   constexpr int kGids = 16;
   bool found = false;
   for (int index = 0; index < std::min(kGids, port_.gid_tbl_len); ++index) {

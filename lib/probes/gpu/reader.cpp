@@ -163,7 +163,7 @@ Fact<GpuFabric> read_fabric(QueriedGpu& gpu) {
                      .cluster = cluster_of(third.cluster),
                      .clique = third.clique,
                      .health_mask = third.health_mask};
-    fabric.health_summary = second ? Fact<unsigned>::absent("this driver does not tell")
+    fabric.health_summary = second ? Fact<unsigned>::absent("this driver does not report it")
                                    : Fact<unsigned>(third.health_summary);
     return fabric;
   }

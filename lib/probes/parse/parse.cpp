@@ -325,7 +325,7 @@ Result<std::string> parse_instance_size(std::string_view text) {
       if (auto size = find_size(*source, name, 0); !size.empty()) return size;
     }
   }
-  return make_missing("cloud-init's instance data does not tell the instance's size");
+  return make_missing("cloud-init's instance data does not contain the instance's size");
 }
 
 }  // namespace muster

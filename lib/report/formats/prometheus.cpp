@@ -46,7 +46,7 @@ class Page {
       : prefix_(report.benchmark.empty() ? "muster" : "muster_bench"),
         source_(report.benchmark.empty() ? fmt::format("context=\"{}\"", label(report.context))
                                          : fmt::format("command=\"{}\"", label(report.benchmark))) {
-    // Metrics made from snapshots are of other nodes than the one that exports them.
+    // Metrics made from snapshots are about other nodes than the one that exports them.
     if (!report.snapshot.empty()) source_ += fmt::format(",node=\"{}\"", label(name_of(report)));
   }
 

@@ -103,7 +103,7 @@ TEST(GpuPresentTest, OneCallThatReturnsForNoGpuIsTheDriversFault) {
   EXPECT_THAT(judge(node),
               ElementsAre(lost("node", Remedy::reboot, "NHC2015", "nvmlDeviceGetTemperature")));
   gpu_of(node, 1).stuck = "nvmlDeviceGetName";
-  EXPECT_EQ(judge(node).size(), 2U) << "each in a call of its own";
+  EXPECT_EQ(judge(node).size(), 2U) << "each in its own call";
 }
 
 }  // namespace

@@ -134,7 +134,7 @@ if command -v python3 >/dev/null; then
     fail 'the test of a healthy node fails'
 fi
 
-# A sick node: reported, refused if the site asks for it, and the category only where jetpack takes it.
+# A sick node: reported, refused if the site asks for it, with the category only if jetpack supports it.
 ln -sf "$folder/sick.json" "$root/node.json"
 expect 0 'muster: the node is sick' run_script "$root" default 90-gate.sh
 condition '[-s][Error][-m][gpu.ecc_remapped_rows gpu5: row remapping failed' '[-r][report to provider]' \

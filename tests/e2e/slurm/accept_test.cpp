@@ -98,7 +98,7 @@ class AcceptInSlurm : public ::testing::Test {
     return content_of(delivery() / file);
   }
 
-  // The steps have ended, the page is a draft, and another job goes on from the soak.
+  // The steps have ended, the page is a draft, and another job continues with the soak.
   void expect_that_another_job_goes_on() {
     const auto is_step = [](const auto& process) {
       return process.second.find(" accept --step ") != std::string::npos;

@@ -62,7 +62,7 @@ SlurmdParameters=config_overrides
 GresTypes=gpu
 )";
 
-// The environment of a slurmd: as on a machine of its own, with its own host name and shared
+// The environment of a slurmd: as on its own machine, with its own host name and shared
 // memory, and with the names of the others.
 constexpr const char* kNode =
     R"(hostname "$1" && mount -t tmpfs -o mode=1777 none /dev/shm &&
@@ -244,7 +244,7 @@ std::string Cluster::configuration() const {
 
 Variables Cluster::variables() const {
   Variables variables{{"SLURM_CONF", (folder_ / "etc/slurm.conf").string()}, {"HOME", "/root"}};
-  // NOLINTNEXTLINE(concurrency-mt-unsafe): nothing sets it any more
+  // NOLINTNEXTLINE(concurrency-mt-unsafe): nothing sets it from now on
   if (const char* path = std::getenv("PATH")) variables["PATH"] = path;
   return variables;
 }

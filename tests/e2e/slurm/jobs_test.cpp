@@ -37,7 +37,7 @@ constexpr bool kHasMpi = true;
 constexpr bool kHasMpi = false;
 #endif
 
-// Why this script cannot be run here; empty where it can.
+// Returns why this script cannot be run here; empty if it can.
 std::string why_not(std::string_view name, Cluster& cluster) {
   if (!kHasMpi) return "built without MPI";
   if (name == "all_reduce_mpirun") {

@@ -72,7 +72,8 @@ class MusterInSlurm : public ::testing::Test {
     ASSERT_EQ(cluster_->trouble(), "");
   }
 
-  // As slurmd calls a hook: a node's tree in place of its files, and nothing but what it gives.
+  // Calls a hook like slurmd does, but with a node's tree instead of its files, and with only the
+  // variables that slurmd passes.
   [[nodiscard]] std::string hook(std::string_view context) const {
     return fmt::format(
         "#!/bin/sh\n"
@@ -109,7 +110,7 @@ class MusterInSlurm : public ::testing::Test {
     return content_of(file);
   }
 
-  // As a machine without a history of its own is told it.
+  // Calls muster with the option that a machine without its own history needs.
   [[nodiscard]] std::string status_of_cluster() {
     return cluster()
         .run({MUSTER_PROGRAM, "status", "--root", (trees_.path() / "healthy").string(), "--state",

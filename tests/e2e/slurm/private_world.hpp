@@ -16,7 +16,7 @@ void enter_private_world(const std::vector<char*>& arguments);
 // sees it, unlike /dev/shm.
 inline constexpr const char* kScratch = "/tmp/muster-e2e";
 
-// Why a cluster cannot be started here; empty where it can.
+// Returns why a cluster cannot be started here; empty if it can.
 [[nodiscard]] const std::string& why_no_cluster();
 
 }  // namespace muster::e2e

@@ -22,7 +22,7 @@ inline constexpr auto kPatience = std::chrono::minutes(4);
 
 class Process {
  public:
-  // Begins a session of its own. Its output goes to `log`, which is emptied; standard error too
+  // Begins its own session. Its output goes to `log`, which is emptied; standard error too
   // where `errors` is empty.
   Process(Words words, const Variables& variables, const std::filesystem::path& log,
           const std::filesystem::path& errors = {});

@@ -36,7 +36,7 @@ struct RankFault {
   MUSTER_FIELD(std::uint64_t, index, "of a wrong element, whose highest bit is turned over") = 0;
   MUSTER_FIELD(double, us, "that a slow rank comes late") = 0;
   MUSTER_FIELD(int, code, "of an asynchronous error") = 6;
-  MUSTER_FIELD(std::string, text, "likewise");
+  MUSTER_FIELD(std::string, text, "of an asynchronous error");
 
   [[nodiscard]] bool is(int at_rank, std::uint64_t at_operation) const {
     return rank == at_rank && operation.value_or(at_operation) == at_operation;
@@ -89,7 +89,7 @@ struct NodeHardware {
   MUSTER_FIELD(std::optional<Flip>, gemm_flip, "of a byte of a product by cuBLASLt");
   MUSTER_FIELD(std::optional<Flip>, stuck, "of a pattern's words");
   MUSTER_FIELD(std::optional<int>, spoilt_copy, "a copy from this GPU to the host has a wrong bit");
-  MUSTER_FIELD(std::optional<Pair>, spoilt_pair, "likewise");
+  MUSTER_FIELD(std::optional<Pair>, spoilt_pair, "a copy between these GPUs has a wrong bit");
   MUSTER_FIELD(std::optional<int>, lost_copy, "copies from this GPU to the host do nothing");
   MUSTER_FIELD(std::optional<int>, lost_copy_in, "nor do those to it");
   MUSTER_FIELD(std::optional<Pair>, lost_pair, "nor do those between these");

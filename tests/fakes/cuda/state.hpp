@@ -47,7 +47,7 @@ MUSTER_FAKE_API int current_gpu();
 // How long work takes that takes `seconds` on a GPU which is not throttled; counts it.
 MUSTER_FAKE_API double work_for(int gpu, double seconds);
 MUSTER_FAKE_API int put(bench::cuda::Stream stream, Work work);
-// The GPU hangs: nothing on the stream runs any more.
+// The GPU hangs: nothing on the stream runs from then on.
 MUSTER_FAKE_API void stop(bench::cuda::Stream stream);
 
 // CUDA's addresses are numbers.

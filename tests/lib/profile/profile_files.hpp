@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A folder of shipped profiles and a site's folder, made of a few lines of YAML each.
+// A folder of shipped profiles and a site's folder, made from a few lines of YAML each.
 #pragma once
 
 #include <fmt/format.h>

@@ -186,7 +186,7 @@ TEST_F(NewNodeTest, NeedsACleanSweepIfTheSiteWantsOne) {
   EXPECT_THAT(slurm_.node(), HasSubstr("|idle|"));
   EXPECT_THAT(sweeps_, ElementsAre("quick", "quick", "quick", "quick"));
   EXPECT_EQ(hook("boot", Verdict::healthy), 0);
-  EXPECT_EQ(sweeps_.size(), 4U);  // it is not new any more
+  EXPECT_EQ(sweeps_.size(), 4U);  // it is no longer new
   EXPECT_THAT(
       events(),
       ElementsAre(

@@ -149,7 +149,7 @@ struct BoundFolder {
   std::string folder, place;
 };
 
-// Runs a hook in a mount namespace of its own; 99 if there can be none.
+// Runs a hook in its own mount namespace; 99 if there can be none.
 int run_hook_with(const std::vector<BoundFolder>& folders, const TempDir& dir,
                   const std::string& context) {
   const pid_t child = ::fork();

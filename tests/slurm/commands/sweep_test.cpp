@@ -134,7 +134,7 @@ TEST_F(SweepCommandTest, TheHistoryOfAnotherUserIsLeftAlone) {
   EXPECT_FALSE(slurm::read_sweep_log(*left, {}, wall_time())->open.empty());
 }
 
-// Its jobs would run as root on all nodes, and the right user could not go on with its history.
+// Its jobs would run as root on all nodes, and the right user could not continue its history.
 TEST_F(SweepCommandTest, RootIsRefused) {
   if (::geteuid() != 0) GTEST_SKIP() << "only root is refused";
   write_rules(fmt::format("    results: {}\n", path("results")), "");

@@ -133,7 +133,7 @@ TEST_F(AdminTest, LeavesAnotherReasonThatBeginsLikeMustersAlone) {
   EXPECT_EQ(cluster.node("n002").reason, "muster: leave it, bob");
 }
 
-// Resuming a node resets its history; a drain that another one replaced is not muster's any more.
+// Resuming a node resets its history; a drain that another one replaced is no longer muster's.
 TEST_F(AdminTest, UpdatesTheMemoryOfTheNode) {
   run(sick());
   const auto text = cluster.node("n001").memory;

@@ -149,7 +149,7 @@ TEST_F(BlastRadiusTest, AWrongLimitThatIsSeenLateDrainsTen) {
   EXPECT_EQ(events["undone"], 90);
 }
 
-// The breaker: with the rules as they are, and each node with a history of its own.
+// The breaker: with the rules as they are, and each node with its own history.
 TEST_F(BlastRadiusTest, AWrongLimitOnTwoHundredNodesAtOnceDrainsTenAndStopsTheCheck) {
   order.rules = Rules{};
   size = 200;

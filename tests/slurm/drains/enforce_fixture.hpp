@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs on nodes of a cluster in memory, with a clock of its own.
+// Runs on nodes of a cluster in memory, with its own clock.
 #pragma once
 
 #include <gtest/gtest.h>

@@ -10,7 +10,7 @@ ip link set lo up
 
 wrong() { echo "guest: WRONG: $*"; }
 
-# hca NUMBER: creates mlx5_ibNUMBER in software, on a network of its own.
+# hca NUMBER: creates mlx5_ibNUMBER in software, on a separate network.
 hca() {
   ip link add "ib$1" type dummy
   ip link set "ib$1" mtu 4500

@@ -6,7 +6,7 @@ set -uo pipefail
 PATH=$PATH:/root/bin:/opt/azurehpc/slurm/venv/bin:/usr/sbin:/usr/bin:/sbin:/bin
 root=$(dirname "${BASH_SOURCE[0]}")
 root=${root%/usr/local/sbin}
-kept=$root/var/lib/muster/kept # the nodes that this program keeps, one a line
+kept=$root/var/lib/muster/kept # the nodes that this program keeps, one per line
 
 drained() {
   timeout 60 sinfo --noheader --Node --format='%N %t %E' |
@@ -27,7 +27,7 @@ keep_alive() {
   [[ ! $list ]] || timeout 60 azslurm keep_alive "$@" --node-list "$list"
 }
 
-# lines WORD...: each on a line
+# lines WORD...: prints one word per line
 lines() { printf '%s\n' "$@" | sed '/^$/d'; }
 
 mkdir -p "${kept%/*}" && touch "$kept" || exit 1
