@@ -164,7 +164,7 @@ void add_port_values(const Hca& hca, const IbPort& port, const IbErrorLimits& li
   }
 }
 
-// Values that other exporters have under names of their own.
+// Values that other exporters have under their own names.
 void add_common_values(const Snapshot& snapshot, const Profile& profile, Readings& readings) {
   for (const auto& gpu : snapshot.nvml->gpus) {
     const Labels labels{{"device", name_of(gpu)}};

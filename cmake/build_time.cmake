@@ -1,5 +1,5 @@
 # Speeds up the build: headers that most files include are compiled once, for libraries and for tests.
-# Included last, when every target is known.
+# Must be included last, when every target exists.
 function(muster_precompile name)
   target_link_libraries(${name} PRIVATE muster_warnings ${ARGN})
   target_precompile_headers(${name} PRIVATE ${CMAKE_SOURCE_DIR}/cmake/precompiled.hpp)

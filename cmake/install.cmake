@@ -1,7 +1,7 @@
 # Files that `cmake --install` and the packages install.
 install(TARGETS muster muster-bench RUNTIME)
 if(TARGET muster_mpi)
-  # Next to the program's folder, where it looks for the module, and not in a system library folder.
+  # Next to the program's folder, where it looks for the module, not in a system library folder.
   install(TARGETS muster_mpi LIBRARY DESTINATION lib/muster COMPONENT mpi)
   install(CODE "file(MAKE_DIRECTORY \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/${CMAKE_INSTALL_DATADIR}/doc\")
 file(CREATE_LINK muster \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/${CMAKE_INSTALL_DATADIR}/doc/muster-mpi\" SYMBOLIC)"
@@ -52,7 +52,7 @@ set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
 set(CPACK_DEBIAN_PACKAGE_SECTION admin)
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
 set(CPACK_DEBIAN_PACKAGE_HOMEPAGE "${MUSTER_HOMEPAGE}")
-# The MPI back end is its own package, because a node that runs NCCL needs no Open MPI.
+# The MPI back end is a separate package, because a node that runs NCCL does not need Open MPI.
 set(CPACK_DEB_COMPONENT_INSTALL ON)
 set(CPACK_DEBIAN_UNSPECIFIED_PACKAGE_NAME muster)
 set(CPACK_DEBIAN_UNSPECIFIED_PACKAGE_RECOMMENDS "muster-mpi, libibverbs1")

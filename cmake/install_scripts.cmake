@@ -10,7 +10,7 @@
 #   muster_man
 #   muster_version
 
-# CPack makes an archive in its own folder, which is not where it will be unpacked.
+# CPack builds an archive in a temporary folder, which is not where it will be unpacked.
 set(named_prefix "${CMAKE_INSTALL_PREFIX}")
 if(named_prefix MATCHES "/_CPack_Packages/")
   set(named_prefix /usr)

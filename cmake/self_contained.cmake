@@ -1,6 +1,6 @@
 # With MUSTER_SELF_CONTAINED the programs need nothing but glibc 2.34, because every other library is linked
-# from its archive. tools/package.sh uses it and tests/install/package_test.sh verifies it. Included when all
-# libraries are found.
+# from its archive. tools/package.sh uses it and tests/install/package_test.sh verifies it. Must be included after
+# all libraries are found.
 option(MUSTER_SELF_CONTAINED "Link everything but glibc into the programs" OFF)
 set(MUSTER_ARCHIVES "" CACHE PATH "A folder with archives of libraries that the system has as shared objects only")
 if(NOT MUSTER_SELF_CONTAINED)

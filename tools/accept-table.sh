@@ -4,7 +4,7 @@
 #
 #   tools/accept-table.sh [RUNS [SEED]]
 #
-# RUNS fleets with 6 faults each and 6.5 failures per 1,000 days of a good node (1000), and as many without any. Seeds
+# RUNS (1000) fleets with 6 faults each and 6.5 failures per 1,000 days of a good node, and as many without failures. Seeds
 # begin with SEED (1). ACCEPT_TABLE is the program (default build/dev/tests/accept_table). Exits with 1 if a fault is
 # missed or too many good nodes are rejected.
 set -euo pipefail

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Builds archives of libraries that Debian has as shared objects only, from its source packages: fmt and
-# simdjson. tools/package.sh links them.
+# Builds static archives of libraries that Debian only has as shared objects, from its source packages: fmt
+# and simdjson. tools/package.sh links them.
 #
 #   tools/archives.sh DIR     writes libfmt.a and libsimdjson.a to DIR, if the system has none
 #
@@ -16,7 +16,7 @@ made=$(cd "$1" && pwd)
 work=$(mktemp --directory)
 trap 'rm -rf "$work"' EXIT
 
-# apt with the machine's mirrors and keys, but for source packages and with lists of its own.
+# Runs apt with the machine's mirrors and keys, but for source packages and with separate lists.
 sources() {
   apt-get --quiet --quiet -o Dir::Etc::sourcelist="$work/sources.list" -o Dir::Etc::sourceparts=- \
     -o Dir::State::lists="$work/lists" -o APT::Sandbox::User=root "$@"

@@ -16,7 +16,7 @@ work=$(mktemp --directory "${TMPDIR:-/dev/shm}/muster-bench-XXXXXX")
 trap 'rm -rf "$work"' EXIT
 "$build/bin/muster-node" render nd96isr_h100_v5 "$work/node" --busy
 
-# The same node with a log that a sick GPU has filled with one line.
+# The same node, with a kernel log that a sick GPU has filled with one line.
 cp --recursive "$work/node" "$work/storm"
 seq 2000 101999 | sed 's/.*/4,&,82&000,-;NVRM: Xid (PCI:0001:00:00): 13, pid=4242, name=train, Graphics SM Warp Exception/' \
   >>"$work/storm/dev/kmsg"

@@ -6,7 +6,7 @@
 #                          [--pages large|own]
 #
 #   --osu         osu_allreduce; --imb IMB-MPI1; --nccl-tests all_reduce_perf, built with MPI
-#   --rounds      how often each runs (default and minimum 5); each run prints a line
+#   --rounds      how often each program runs (default and minimum 5); each run prints a line
 #   --pages       large: all programs and their MPI library get huge pages from glibc (default);
 #                 own: each uses its own, which for muster-bench are huge pages from 64 KiB on
 #   MUSTER_BENCH  the program (default build/release/bin/muster-bench)
@@ -36,7 +36,7 @@ if [[ -z $osu$imb$nccl_tests ]]; then
   exit 64
 fi
 if ((rounds < 5)); then
-  echo "bench-compare.sh: fewer than 5 rounds say nothing" >&2
+  echo "bench-compare.sh: fewer than 5 rounds prove nothing" >&2
   exit 64
 fi
 
@@ -55,7 +55,7 @@ trap 'rm -rf "$work"' EXIT
 small_max=$((max < 8192 ? max : 8192))
 small=(8 "$small_max" 200 1000) large=(16384 "$max" 10 100)
 
-# The MPI library's own buffers count as much as the program's.
+# The MPI library's own buffers matter as much as the program's.
 if [[ $pages == large ]]; then export GLIBC_TUNABLES=glibc.malloc.hugetlb=1; fi
 
 # Since version 7.3 OSU adds bytes by default; make it add floats like the others.

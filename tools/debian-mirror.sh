@@ -7,7 +7,7 @@ own=$(sed -n 's/^VERSION_CODENAME=//p' /etc/os-release)
 mirror=$(apt-get indextargets --format '$(REPO_URI) $(RELEASE)' 'Created-By: Packages' 'Origin: Debian' |
   awk -v own="$own" '$2 == own { print $1; exit }')
 if [[ -z $mirror ]]; then
-  echo "debian-mirror.sh: apt knows no mirror of Debian $own" >&2
+  echo "debian-mirror.sh: apt has no mirror of Debian $own" >&2
   exit 1
 fi
 echo "$mirror"

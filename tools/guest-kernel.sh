@@ -18,7 +18,7 @@ for program in apt-get dpkg-deb depmod; do
 done
 package=$(apt-cache depends linux-image-amd64 2>/dev/null | sed -n 's/^ *Depends: \(linux-image-[0-9].*-amd64\)$/\1/p' | head -1)
 if [[ -z $package ]]; then
-  echo "guest-kernel: apt knows no package linux-image-amd64, which is Debian's" >&2
+  echo "guest-kernel: apt does not have Debian's package linux-image-amd64" >&2
   exit 1
 fi
 

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Installs muster's dependencies: `install-deps.sh build` to build it, `package` to make packages, `arm64` to
-# cross-compile, `test` (default) to run every test but those of deploy/, `deploy` for these. If it cannot
-# install something, it prints the command or package that is missing. `install-deps.sh libraries` installs
-# nothing and prints the Debian libraries that muster is built with.
+# cross-compile, `test` (default) to run every test except those of deploy/, `deploy` for those. If it cannot
+# install something, it prints the missing command or package. `install-deps.sh libraries` installs nothing
+# and prints the Debian libraries that muster is built with.
 set -euo pipefail
 
 debian_build=(g++ cmake ninja-build pkg-config libfmt-dev libexpected-dev libyaml-cpp-dev

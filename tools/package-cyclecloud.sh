@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# Makes CycleCloud's project of muster, ready for `cyclecloud project upload`: a copy of deploy/cyclecloud
+# Makes muster's CycleCloud project, ready for `cyclecloud project upload`: a copy of deploy/cyclecloud
 # whose folder blobs/ has the packages that its project.ini names. See docs/deploy/cyclecloud.md.
 #
 #   tools/package-cyclecloud.sh [PACKAGES [DIR]]
 #
-# PACKAGES is the output of tools/package.sh, which runs if it is not given; its packages for arm64 are added
-# if they are there. DIR is the destination, by default build/cyclecloud.
+# PACKAGES is the output of tools/package.sh, which this runs if it is not given; arm64 packages are added if
+# they exist. DIR is the destination, by default build/cyclecloud.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 

@@ -40,7 +40,7 @@ report() {
     -e 's/("(started|muster)": ?)"[^"]*"/\1""/g' -e "s|$work|/work|g" >"$to"
 }
 
-# Makes both programs' reports on a node: NAME ARGUMENT... State starts empty each time.
+# Makes both programs' reports on a node: NAME ARGUMENT... The state is empty at the start of each.
 judge() {
   local name=$1
   shift

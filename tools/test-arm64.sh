@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Cross-compiles muster for arm64 (Grace) and runs it under QEMU: its reports on the simulated nodes must equal those of
+# Cross-compiles muster for arm64 (Grace) and runs it under QEMU. Its reports on the simulated nodes must equal those of
 # this machine's own program.
 #
 #   tools/test-arm64.sh MUSTER [DIR]
@@ -60,7 +60,7 @@ for snapshot in tests/nodes/simulated/*.json; do
     if grep --quiet '"verdict"' "$work/native" && diff "$work/native" "$work/arm64"; then
       echo "ok: $(basename "$snapshot"), $context: $(tail -n 1 "$work/arm64")"
     else
-      echo "not ok: $(basename "$snapshot"), $context: arm64 says something else" >&2
+      echo "not ok: $(basename "$snapshot"), $context: arm64 reports something else" >&2
       failures=1
     fi
   done

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Builds and tests muster on another Debian release, in a root that debootstrap makes from this machine's
+# Builds and tests muster on another Debian release, in a root that debootstrap creates from this machine's
 # mirror. Run as root.
 #
 #   tools/test-on.sh [--build] RELEASE [DIR [COMMAND...]]
@@ -23,7 +23,7 @@ if [[ $# -lt 1 || $1 == -* ]]; then
 fi
 release=$1
 if [[ $(id --user) -ne 0 ]]; then
-  echo "test-on.sh: only root makes a root folder of another release" >&2
+  echo "test-on.sh: only root can create a root folder of another release" >&2
   exit 1
 fi
 command -v debootstrap >/dev/null || apt-get install --quiet --yes --no-install-recommends debootstrap
@@ -37,7 +37,7 @@ else
   root=$(mktemp --directory)
 fi
 if [[ $root == "$PWD"/* ]]; then
-  echo "test-on.sh: $root lies in the source tree" >&2
+  echo "test-on.sh: $root is inside the source tree" >&2
   exit 64
 fi
 
@@ -57,7 +57,7 @@ if [[ $# -eq 1 ]]; then trap 'rm -rf --one-file-system "$root"' EXIT; fi
 
 [[ -f $root/etc/debian_version ]] || debootstrap --variant=minbase "$release" "$root" "$mirror"
 cp --dereference /etc/resolv.conf "$root/etc/resolv.conf"
-# The Slurm tests mount one of their own over it, and debootstrap makes none.
+# The Slurm tests mount their own over it, and debootstrap does not create it.
 [[ -e $root/etc/hosts ]] || echo '127.0.0.1 localhost' >"$root/etc/hosts"
 mkdir -p "$root/src"
 find "$root/src" -mindepth 1 -maxdepth 1 ! -name build -exec rm -rf {} +

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Runs clang-tidy over every source file, in parallel, and prints findings only. Arguments name the files to
-# check instead.
+# Runs clang-tidy on every source file, in parallel, and prints only findings. Arguments name the files to check
+# instead.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 

@@ -17,7 +17,7 @@ using By = NcclUse::By;
 
 double factor_of_parts(double ranks) { return (ranks - 1) / ranks; }
 
-// A rank keeps one unit of its own.
+// A rank keeps one unit for itself.
 double factor_of_shares(double ranks) {
   const auto all = static_cast<double>(shares_of(static_cast<int>(ranks)));
   return (all - 1) / all;

@@ -37,7 +37,7 @@ struct JoinOptions {
   std::string secret;          // shared by the job; without one, ranks are trusted
   std::string name;            // of this process, for messages: "gpu-0007 (pid 123)"
   Clock::duration patience{};  // until all have arrived
-  // Called once when the run cannot go on. The process is expected to report and end in it.
+  // Called once when the run cannot continue. It is expected to report and end the process.
   std::function<void(const Trouble&)> on_trouble;
   // Rank 0: what else is known about a phase that took too long. Called before the others hear of
   // it and end; may take up to 1.5 times `grace`.

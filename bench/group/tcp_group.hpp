@@ -29,7 +29,7 @@ class TcpGroup final : public Group {
   // Starts the thread, and waits until all ranks have met.
   [[nodiscard]] Result<void> begin();
 
-  // For the process. A call that waits returns an error once the run cannot go on.
+  // For the process. A call that waits returns an error once the run cannot continue.
   [[nodiscard]] int rank() const override { return options_.rank; }
   [[nodiscard]] int size() const override { return options_.world; }
   [[nodiscard]] Result<std::vector<std::string>> gather(std::string_view mine) override;

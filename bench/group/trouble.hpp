@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Why a run cannot go on: as a value, as text between ranks, and in words.
+// Why a run cannot continue: as a value, as text between ranks, and in words.
 #pragma once
 
 #include <array>
@@ -39,7 +39,7 @@ struct Phase {
 
 inline const Phase kRendezvous{"rendezvous", Part::meeting};
 
-// Why a run cannot go on.
+// Why a run cannot continue.
 struct Trouble {
   enum class Kind {
     absent,    // ranks did not come to the rendezvous in time

@@ -107,7 +107,7 @@ class Job final : public Measurer {
   [[nodiscard]] Result<std::vector<std::string>> take_test(const JobStep& step);
   [[nodiscard]] RankResult failure(std::string_view why) const;
   [[nodiscard]] Result<RankResult> run_backend(Backend& backend, int repeats);
-  // The ranks of each group; every other rank is a part by itself.
+  // The ranks of each group; every other rank is a separate part.
   [[nodiscard]] std::vector<RankPart> parts_of(const std::vector<NodeGroup>& groups) const;
   [[nodiscard]] std::vector<int> ranks_of(const NodeGroup& group) const;
   [[nodiscard]] GroupRates rates_of(const std::vector<int>& ranks,

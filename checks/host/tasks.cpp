@@ -111,7 +111,7 @@ std::optional<double> seconds_in_hung_line(std::string_view text, std::uint64_t 
   return *seconds;
 }
 
-// Since when the task is blocked according to the kernel; empty if the kernel did not report this
+// When the task was blocked, according to the kernel; empty if the kernel did not report this
 // sleep. If a run after that line saw the tasks, but not this one asleep, it has woken up since.
 std::optional<double> blocked_since(const Task& task, const Snapshot& snapshot) {
   const double awake_s = task.awake_at_s.value_or(snapshot.earlier.processes_seen_uptime_s);

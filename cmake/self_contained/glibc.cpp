@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Functions of glibc after 2.34 that the compiler's own archives call, by means of 2.34. No other
-// object of the process sees them.
+// Functions newer than glibc 2.34 that the compiler's own archives call, implemented with
+// glibc 2.34. No other object of the process sees them.
 #include <dlfcn.h>
 #include <link.h>
 #include <sys/random.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// hwloc's archive asks udev for names of block devices, which muster never has it read: there is no
-// udev here, which hwloc takes for a machine without.
+// hwloc's archive asks udev for the names of block devices, which muster never uses. This
+// replacement makes it look as if the machine had no udev.
 
 #define MUSTER_HIDDEN __attribute__((visibility("hidden")))
 

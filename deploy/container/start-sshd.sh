@@ -1,6 +1,6 @@
 #!/bin/sh
-# Runs sshd in the foreground, for the mpirun of another container. Arguments are sshd's, for example `-p 2222`.
-# Who may log in is in /root/.ssh/authorized_keys, which the job mounts, with the owner and mode of the mount.
+# Runs sshd in the foreground, for mpirun in another container. Passes its arguments to sshd, for example `-p 2222`.
+# /root/.ssh/authorized_keys lists who may log in. The job mounts it; owner and mode are those of the mount.
 set -eu
 mkdir -p /run/sshd
 ssh-keygen -A >/dev/null

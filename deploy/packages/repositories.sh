@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Makes a signed apt repository and a signed yum repository, which any web server can serve as plain files.
+# Creates a signed apt repository and a signed yum repository, which any web server can serve as plain files.
 #
 #   deploy/packages/repositories.sh PACKAGES DIR KEY URL
 #
-# PACKAGES is a folder of .deb and .rpm files from tools/package.sh; run again with newer packages, DIR gets these too.
+# PACKAGES is a folder of .deb and .rpm files from tools/package.sh. Run this again with newer packages to add them to DIR.
 # KEY is a key in your GnuPG keyring, by fingerprint or address. URL is where nodes find DIR (https://…, file:///…).
 # The settings for nodes are DIR/muster.sources (apt) and DIR/muster.repo (dnf).
 # Needs reprepro, createrepo_c, rpmsign and gpg.

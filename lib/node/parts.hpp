@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The parts of a node that have an identity of their own, and the versions of its software.
+// The parts of a node that have their own identity, and the versions of its software.
 #pragma once
 
 #include <map>

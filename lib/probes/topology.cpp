@@ -75,7 +75,7 @@ std::string address_of(const hwloc_obj_attr_u::hwloc_pcidev_attr_s& pci) {
 std::vector<std::string> bridges_above(hwloc_obj_t device) {
   std::vector<std::string> bridges;
   for (hwloc_obj_t above = device->parent; above != nullptr; above = above->parent) {
-    // Host bridges have no address of their own.
+    // Host bridges have no address.
     if (above->type == HWLOC_OBJ_BRIDGE &&
         above->attr->bridge.upstream_type == HWLOC_OBJ_BRIDGE_PCI) {
       bridges.push_back(address_of(above->attr->bridge.upstream.pci));

@@ -77,7 +77,7 @@ class HeldSignals {
   sigset_t before_{};
 };
 
-// SIGINT, SIGTERM and SIGHUP as requests to stop a run, which end nothing by themselves.
+// SIGINT, SIGTERM and SIGHUP as requests to stop a run, which do not end anything on their own.
 class StopSignals {
  public:
   StopSignals();

@@ -69,7 +69,7 @@ inline constexpr std::array kBenchChecks{
                "As for bench.job_all_reduce."},
     BenchCheck{"bench.split", "Parts of the job reach the same bandwidth",
                "With --split, the ranks of each node, of each rail (the same GPU of every node) "
-               "or consecutive ranks run in communicators of their own. A part fails below "
+               "or consecutive ranks run in their own communicators. A part fails below "
                "--min-busbw. It is an outlier if it is more than 3% and more than five deviations "
                "below the median.",
                "A slow rail is the HCA or GPU of that number on some node: split by node, or run "

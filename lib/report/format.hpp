@@ -73,7 +73,7 @@ inline constexpr std::string_view kCheckFormats =
 
 // The exit status of a check in this format. A plug-in of node-problem-detector answers whether its
 // condition holds: 0 for no, 1 for yes. Other statuses are Unknown, which its metrics show as
-// healthy, so that "could not decide" is a condition of its own.
+// healthy, so that "could not decide" is a separate condition.
 [[nodiscard]] constexpr int status_in(Format format, int status) {
   if (format != Format::npd_undecided) return status;
   return status == kExitHealthy || status == kExitUnhealthy ? 0 : 1;

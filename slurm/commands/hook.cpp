@@ -272,7 +272,7 @@ class HookRun {
     return command_.context == "boot" ? rules_.boot_tests : "";
   }
 
-  // A sweep has a time limit of its own: the rest of the hook keeps the time it had left.
+  // A sweep has its own time limit: the rest of the hook keeps the time it had left.
   Result<Report> sweep() {
     const auto left = deadline_.when() - Clock::now();
     const auto until = Clock::now() + longest_sweep(rules_.gate_sweep);

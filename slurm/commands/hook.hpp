@@ -32,7 +32,7 @@ struct CheckedNode {
 
 // Observes and judges this node as `command` says, including what the check `drained_for` needs
 // (empty for none). The run is remembered, unless it is a dry run. Everything ends by the deadline,
-// except the tests that `command` asks for, which have a time limit of their own.
+// except the tests that `command` asks for, which have their own time limit.
 using CheckNode =
     std::function<Attempt<CheckedNode>(const HookCommand& command, const std::string& drained_for,
                                        const Caller& caller, Deadline& deadline)>;

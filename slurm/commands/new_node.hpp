@@ -37,7 +37,7 @@ enum class Gate {
   open,    // the node is in service, or was accepted just now
   closed,  // it is drained as a new node
   ours,    // muster drained it for a fault, as another host or with another disk
-  others,  // drained by others, or away
+  others,  // drained by others, or not available
 };
 
 // Drains a node that is new to muster. Resumes it after a clean report, and a clean sweep if one is

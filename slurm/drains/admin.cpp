@@ -110,7 +110,7 @@ AdminAnswer send_and_verify(const NodeState& before, Controller& controller,
   return answer;
 }
 
-// Others act meanwhile, so each node is judged by what Slurm shows right before.
+// Others may act at the same time, so each node is judged by its state in Slurm right before.
 AdminAnswer treat_node(const std::string& name, const AdminRequest& request, Controller& controller,
                        History* history, const AdminAction& action) {
   const auto node = controller.node(name);

@@ -34,7 +34,7 @@ struct AdminAnswer {
 // one. An error: Slurm does not answer, and nothing was done.
 
 // Drains each node that is in service or was drained by muster. The reason becomes the admin's, and
-// muster no longer resumes the node by itself.
+// muster no longer resumes the node on its own.
 [[nodiscard]] Result<std::vector<AdminAnswer>> drain_nodes(const AdminRequest& request,
                                                            Controller& controller,
                                                            History* history);

@@ -35,7 +35,7 @@ struct HookRequest {
   std::function<const Report*(const std::string& check)> judge_drained = {};
 };
 
-// The services of a run. Tests have a clock and a controller of their own.
+// The services of a run. Tests have their own clock and controller.
 struct HookServices {
   Controller* controller = nullptr;  // none: Slurm cannot be asked, `trouble` says why
   std::string trouble;

@@ -80,7 +80,7 @@ enum class Cleanness {
 // Only health checks count as clean runs.
 [[nodiscard]] bool is_health_check(const Report& report);
 
-// The report by which a drain is kept or ended.
+// The report that decides whether a drain is kept or ended.
 [[nodiscard]] const Report& report_of_drain(const Situation& situation);
 
 // How serious a fault with this remedy is: a replacement most of all, then a reboot, the reset of a

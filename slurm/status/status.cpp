@@ -41,7 +41,7 @@ DrainedNode drained_node(const NodeState& node, const Rules& rules, Time now) {
   const auto drain = shown_drain(node);
   const bool is_remembered = memory_of_drain(node).has_value();
   const auto power = power_of(node);
-  // No hook runs there meanwhile. On another host the drain is void.
+  // No hook runs there until then. On another host the drain is void.
   const auto first = power == Power::on ? ""
                      : power == Power::turning_on
                          ? std::string("it is up, and then ")

@@ -73,7 +73,7 @@ std::string unknown_user(const std::string& name) {
   return fmt::format("there is no user {}", printable(name, 60));
 }
 
-// Becomes the user for good. Returns why not, or an empty string.
+// Becomes the user permanently. Returns why it failed, or an empty string.
 std::string become(const std::string& name) {
   if (::geteuid() != 0 || name == "root") return "";
   const auto* user = find_user(name);

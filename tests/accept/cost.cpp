@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Measures the driver of an acceptance of many nodes: the time of the whole run, of resuming it
-// and of next(), and the memory. See docs/performance.md.
+// Measures the driver of an acceptance of many nodes: memory, and the time for the whole run, for
+// resuming it and for next(). See docs/performance.md.
 #include <fmt/format.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -22,7 +22,7 @@
 namespace muster::accept {
 namespace {
 
-// The time of the processor, which other programs do not change.
+// Processor time, which does not depend on other programs.
 double seconds_since(std::clock_t begin) {
   return static_cast<double>(std::clock() - begin) / CLOCKS_PER_SEC;
 }
@@ -73,7 +73,7 @@ Result<void> resume(const std::filesystem::path& path) {
   return {};
 }
 
-// In its own process, whose memory is not that of others.
+// Runs in its own process, so that its memory can be measured.
 template <class Work>
 bool in_child(const Work& work) {
   (void)std::fflush(nullptr);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Drives a fleet by next() without a folder: thousands of acceptances in memory.
+// Drives a fleet with next() but without a folder, for thousands of acceptances in memory.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,7 @@ class InMemoryRun {
  public:
   InMemoryRun(const Order& order, Fleet& fleet) : order_(order), fleet_(fleet) {}
 
-  // Until next() starts nothing and has nothing to wait for. Gives up after `most` looks.
+  // Runs until next() starts nothing and has nothing to wait for. Gives up after `most` calls.
   [[nodiscard]] Actions run(int most = 3'000) {
     for (;;) {
       auto actions = next(order_, results_, fleet_.reachable(), fleet_.now());

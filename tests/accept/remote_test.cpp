@@ -66,7 +66,7 @@ TEST(UnansweredTest, TellsLostFromRefusedAndInterrupted) {
   EXPECT_EQ(unanswered(1, "", "cut off").why, "cut off");
 }
 
-// A program that reaches nodes, as a script of a shell: $1 is the node.
+// A program that reaches nodes, as a shell script: $1 is the node.
 class ProgramFleetTest : public ::testing::Test {
  protected:
   [[nodiscard]] EndedStep run(const std::string& script, std::int64_t wait = 20) const {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// An acceptance of simulated nodes with six faults of six kinds, through the folder and the driver;
-// and the same with the driver killed at a write, and resumed.
+// An acceptance of simulated nodes with six kinds of faults, through the folder and the driver.
+// Also kills the driver at a write and resumes it.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/wait.h>
@@ -113,7 +113,7 @@ TEST(SixFaultsTest, ExactlyTheSixNodesAreRejectedForTheirFaults) {
   expect_six_rejected(*actions, kNodes);
 }
 
-// Runs in a process that ends before (even) or after (odd) a write. Returns whether it got there.
+// Runs in a process that ends before (even) or after (odd) a write. Returns whether it reached it.
 bool crash_at(const std::filesystem::path& path, int nodes, int place) {
   constexpr int kCrashed = 9;
   const auto child = ::fork();

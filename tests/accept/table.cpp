@@ -23,7 +23,7 @@ namespace muster::accept {
 namespace {
 
 constexpr int kNodes = 128;
-constexpr double kFailures = 6.5;  // of good nodes, per 1,000 days
+constexpr double kFailures = 6.5;  // rate of good nodes, per 1,000 days
 constexpr double kHours = 24;
 using Verdict = NodeVerdict;
 
@@ -61,7 +61,7 @@ constexpr std::array kRows{
     Row{"cut answers", "fault=cut:@", Verdict::accepted, 0, ""},
     Row{"clock ahead", "fault=skew:@:90", Verdict::remarks, 0, ""}};
 
-// A cause that all or many nodes share, for which none is rejected.
+// A cause that all or many nodes share. No node may be rejected for it.
 struct SharedRow {
   std::string_view name, words;
 };
@@ -123,7 +123,7 @@ bool is_bad(const NodeStanding& standing, const Row& row) {
   return std::ranges::count(standing.causes, row.check, &Cause::check) == 0;
 }
 
-// A fleet with each of these rows' faults at one node. Nodes 0 and 1 are the others of pairs.
+// Makes a fleet in which each row's fault is on one node. Nodes 0 and 1 are the partners in pairs.
 void test_fleet(std::uint64_t seed, const std::vector<std::size_t>& rows, double failures,
                 Totals& totals) {
   constexpr std::size_t kStep = 9;  // apart, so that no leaf switch looks slow
@@ -173,13 +173,13 @@ void test_shared(std::uint64_t seed, std::size_t row, Totals& totals) {
   if (rejected > 0) ++totals.rejected_while_shared;
 }
 
-// Whether a number of successes is unlikely, beyond four deviations.
+// Whether a number of successes is unlikely: more than four deviations off.
 bool is_unlikely(int successes, int of, double probability) {
   const double mean = of * probability;
   return std::abs(successes - mean) > 4 * std::sqrt(mean * (1 - probability)) + 1;
 }
 
-// Prints the rows, and returns whether all are as they must be.
+// Prints the rows, and returns whether all are as expected.
 bool report(const Totals& totals, const Totals& quiet, int runs) {
   bool good = totals.unfinished + quiet.unfinished == 0;
   const auto line = [&](std::string_view name, std::string_view verdict, const Count& count,

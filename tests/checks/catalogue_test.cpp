@@ -197,7 +197,7 @@ TEST(RecordedNodesTest, AreHealthyButForTheirClock) {
   }
 }
 
-// The GPU of an ND H100 v5 as its profile expects it, on a machine that is none otherwise.
+// The GPU of an ND H100 v5 as its profile expects it, on a machine that is otherwise different.
 TEST(RecordedNodesTest, TheH100HasTheFirmwareModesAndLimitsOfItsProfile) {
   const Report report = report_on("recorded/h100_sxm_vm", "nd96isr_h100_v5");
   for (const auto& finding : report.findings) {

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# The files of deploy/azureml: Azure ML's own library (Debian's python3-azure) loads each and refuses spoilt copies,
+# The files of deploy/azureml: Azure ML's own library (Debian's python3-azure) loads each and refuses corrupted copies,
 # and the command of each job runs here as two processes that get the variables of its distribution, on fake GPUs.
 # Exits with 77 and the name of what is missing.
 #
@@ -22,7 +22,7 @@ fail() {
   failures=$((failures + 1))
 }
 
-# azure-ai-ml needs pydash, which is pure Python and in Debian from trixie on.
+# azure-ai-ml needs pydash, which is pure Python and in Debian since trixie.
 if ! /usr/bin/python3 -c 'import pydash' 2>/dev/null; then
   mkdir -p "$work/lists/partial"
   echo "deb $("$source/tools/debian-mirror.sh") trixie main" >"$work/sources.list"
@@ -71,7 +71,7 @@ exec "$bench" "\$@" --cuda "$fakes/cuda/libcuda.so.1" --nccl "$fakes/nccl/libncc
 EOF
 chmod +x "$work/bin/muster-bench"
 
-# DISTRIBUTION COMMAND NODE: as Azure ML starts the command on a node.
+# DISTRIBUTION COMMAND NODE: starts the command on a node like Azure ML.
 start_on() {
   local distribution=$1 command=$2
   export NODE=$3

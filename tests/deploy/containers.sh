@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # The images of deploy/container, built by Docker on a Debian root that mmdebstrap makes, and run as
 # docs/deploy/containers.md shows: each command and each finding below must be in that page. Podman adds the
-# fake NVML by CDI. Needs root; exits with 77 and the name of what is missing.
+# fake NVML through CDI. Needs root; if something is missing, prints its name and exits with 77.
 #
 #   containers.sh SOURCE PACKAGES FAKES BASE     FAKES are libraries of tests/fakes, BASE is the root's tar, which
 #                                                is made if it does not exist
@@ -146,7 +146,7 @@ rank() {
 rank 1 &
 rank 0
 EOF
-# An HCA: the kernel's files of it, and a device file that opens.
+# An HCA: its files in sysfs, and a device file that can be opened.
 mkdir -p "$work/sys/class/infiniband_verbs/uverbs0/device" "$work/sys/fs/cgroup" "$work/none"
 echo 6 >"$work/sys/class/infiniband_verbs/abi_version"
 echo 1 >"$work/sys/class/infiniband_verbs/uverbs0/abi_version"

@@ -136,7 +136,7 @@ output=$(inside sh /root/job 2>&1)
 expect inside apt-get --quiet --yes --no-install-recommends install muster
 job "with muster again"
 
-# A repository that was changed on the way.
+# A repository that was tampered with.
 sed -i 's/^Version: .*/&+changed/' "$root"/srv/muster/apt/dists/stable/main/binary-*/Packages
 rm -f "$root"/srv/muster/apt/dists/stable/main/binary-*/Packages.*
 rm -rf "$root"/var/lib/apt/lists/*

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Fails if a file of deploy/ or docs/deploy/ names another version of muster's images than CMake's project(). Run by
-# CTest from the source root.
+# Fails if a file of deploy/ or docs/deploy/ names a different version of muster's images from CMake's project(). CTest
+# runs it from the source root.
 #
 #   versions.sh VERSION
 set -euo pipefail

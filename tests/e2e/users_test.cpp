@@ -61,7 +61,7 @@ void answer(int device, std::uint64_t request, const Answer& body) {
   ::_exit(0);
 }
 
-// Mounted where only this process and its children see it; unmounting wakes all that hang.
+// Mounted where only this process and its children see it. Unmounting wakes everything that hangs.
 class HungFileSystem {
  public:
   HungFileSystem(const std::filesystem::path& point, unsigned user) {
@@ -114,7 +114,7 @@ std::map<std::string, std::string> states_of_children() {
   return states;
 }
 
-// The number of children of muster that hang, in one of their threads; the first may have ended.
+// The number of children of muster in which a thread hangs. The first thread may have ended.
 // Waits for those that are being killed to hang or end.
 std::size_t left_behind() {
   constexpr int kTries = 1000;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Measures the fleet store with a simulated year: import, size, and the time of questions. See
-// docs/performance.md.
+// Measures the fleet store with a simulated year: import, size, and the time that questions take.
+// See docs/performance.md.
 //
 //   fleet_cost NODES DAYS [FOLDER]      FOLDER is kept; else the store is in memory or in TMPDIR
 #include <fmt/format.h>
@@ -42,7 +42,7 @@ struct ImportCost {
   std::uint64_t reports = 0, bytes = 0;
 };
 
-// Writes some days to a file and imports them, as a timer does.
+// Writes some days to a file and imports them, like a timer.
 Result<void> import_days(const fs::path& folder, const Year& year, int nodes, int first, int last,
                          ImportCost& cost) {
   const auto file = folder / "days.jsonl";
@@ -70,7 +70,7 @@ Result<void> import_days(const fs::path& folder, const Year& year, int nodes, in
   return {};
 }
 
-// The best of a few, with the output thrown away.
+// Takes the fastest of a few runs, and discards the output.
 double time_of(const fs::path& folder, app::FleetCommand command,
                int (*run)(const app::FleetCommand&, const Caller&)) {
   command.store = (folder / "fleet.db").string();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Kills an import at its writes: nothing is lost that was imported before, and the next import
-// completes it. With MUSTER_EVERY_WRITE at each one, else at some.
+// Kills an import at some of its writes, or at each one with MUSTER_EVERY_WRITE: nothing that was
+// imported before is lost, and the next import completes it.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <gtest/gtest.h>

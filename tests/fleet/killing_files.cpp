@@ -12,7 +12,7 @@ namespace {
 int left = 0;
 sqlite3_vfs* real_files = nullptr;
 sqlite3_vfs files;
-// The methods of the store and of its log differ in their locks, and write by the same functions.
+// The methods of the store and its log differ in their locks but write with the same functions.
 const sqlite3_io_methods* real_methods = nullptr;
 std::map<const sqlite3_io_methods*, sqlite3_io_methods> counting;
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A seeded year with planted faults: each is the answer of one question, and no other node is
+// A seeded year with planted faults: each is the answer to one question, and no other node is
 // named.
 #include <fmt/format.h>
 #include <gmock/gmock.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The answers of the store equal those of slow second implementations, on random stores.
+// On random stores, the store's answers equal those of slow second implementations.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -258,7 +258,7 @@ TEST(AnswerTest, AScreenHasFortyRowsAndAFileAll) {
   EXPECT_EQ(screen({"a  b"}, 80), "a  b\n");
 }
 
-// Three nodes with two snapshots each. Their labels say by which limit they fail.
+// Three nodes with two snapshots each. Their labels name the limit that they fail.
 TEST(WhatifBySnapshotsTest, JudgesTheNewestOfEachNodeOrAll) {
   constexpr std::int64_t kDay = 1'767'225'600;  // 2026-01-01
   YearStore store({.nodes = 3, .days = 2, .planted = false});

@@ -13,7 +13,7 @@ struct YearOptions {
   int nodes = 1000;
   int days = 365;
   std::uint64_t seed = 1;
-  double failures = 6.5;  // of each 1000 node-days
+  double failures = 6.5;  // per 1000 node-days
   bool planted = true;    // the faults below; needs 100 nodes
 };
 
@@ -25,11 +25,11 @@ struct PlantedFaults {
   static constexpr int kLemonNodeLater = 43, kLemonGpuLater = 5, kLemonMoved = 150;
   // A slot in which each GPU fails, and is replaced every 60 days.
   static constexpr int kSlotNode = 61, kSlotGpu = 4;
-  // A GPU whose products become slower by 0.05% a day.
+  // A GPU whose products become 0.05% slower every day.
   static constexpr int kRampNode = 77, kRampGpu = 1, kRampFrom = 150;
-  // A driver that makes the products of the whole fleet slower by 1.5%.
+  // A driver that makes the products of the whole fleet 1.5% slower.
   static constexpr int kDriverFrom = 200;
-  // Firmware of the HCAs of the first tenth of the nodes, with which links fail.
+  // HCA firmware that makes links fail, on the first tenth of the nodes.
   static constexpr int kFirmwareFrom = 250;
 };
 

@@ -20,7 +20,7 @@ namespace muster::fleet {
 
 class YearStore {
  public:
-  // All nodes of the year, or only these.
+  // Imports all nodes of the year, or only these.
   explicit YearStore(const YearOptions& options, std::vector<int> only = {})
       : store_(*Store::open_to_write(temp_.path() / "fleet.db")) {
     const Year year(options);

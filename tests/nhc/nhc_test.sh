@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# The LBNL NHC plug-in: every exit of muster, and hostile text. MUSTER_NHC_TREE names an unpacked LBNL NHC to use;
+# The LBNL NHC plug-in: every exit status of muster, and hostile text. MUSTER_NHC_TREE names an unpacked LBNL NHC to use;
 # otherwise driver.sh is used.
 #
 #   nhc_test.sh SOURCES MUSTER MUSTER_NODE

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# `muster claim` against a fake of Azure's API: what is sent, each kind of refusal, and one claim per part.
+# `muster claim` against a fake of Azure's API: the requests, each kind of refusal, and one claim per part.
 #
 #   claim_test.sh MUSTER      exits with 77 if curl, openssl or python3 is missing
 set -euo pipefail
@@ -83,7 +83,7 @@ echo 429-long >"$folder/mode"
 expect 2 'try again in 86400 s' gpu-1 --send
 echo 500 >"$folder/mode"
 expect 2 'status 500' gpu-1 --send
-# The answer of the first is lost, Azure is busy, broken and slow: the same name each time.
+# The first answer is lost, then Azure is busy, broken and slow: the claim keeps its name each time.
 printf '%s\n' cut 429 500 slow >"$folder/mode"
 expect 0 'gpu-1: sent to azure as ' gpu-1 --send
 if [[ $(grep --count . <(grep PUT "$folder/log" | tail -n 4 | cut --delimiter=' ' --fields=2 | sort --unique)) -ne 1 ]]; then

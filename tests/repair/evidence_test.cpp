@@ -171,7 +171,7 @@ TEST_F(EvidenceTest, CollectsEverythingInOneFileOfItsOwner) {
   EXPECT_FALSE(fs::exists(fs::path(trim(content_of(path("where")))).parent_path()));
 }
 
-TEST_F(EvidenceTest, WhatFailsHangsOrIsMissingIsRecordedAndBlocksNothing) {
+TEST_F(EvidenceTest, AProgramThatFailsHangsOrIsMissingIsRecordedAndBlocksNothing) {
   program("nvidia-smi", "echo 'GPU 0'; printf 'lost \\033[31mGPU \"3\\377\\n' >&2; exit 15");
   program("ibstat", "echo first; exec /bin/sleep 100");
   program("lspci", "while :; do echo 0123456789012345678901234567890123456789; done");
@@ -269,7 +269,7 @@ TEST_F(EvidenceTest, HasTheNewestBenchReportsOfTheNodeAndItsPartners) {
                     Not(HasSubstr("n71")), Not(HasSubstr("secret"))));
 }
 
-TEST_F(EvidenceTest, RefusesANameThatIsNotANodes) {
+TEST_F(EvidenceTest, RefusesAnInvalidNodeName) {
   for (const auto* name : {"../n7", ".n7", "-n7", "n7/..", "n 7", "n7\n"}) {
     auto hostile = command();
     hostile.output.clear();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// `muster repair` with programs in place of Slurm's and of the node's, which obey, refuse, hang,
-// lie or lose the connection.
+// `muster repair` with fakes of Slurm's and the node's programs, which obey, refuse, hang, lie or
+// lose the connection.
 #include "repair/repair_command.hpp"
 
 #include <gmock/gmock.h>
@@ -207,7 +207,7 @@ TEST_F(RepairCommandTest, AJobOrAProcessStopsIt) {
   EXPECT_THAT(states(), IsEmpty());
 }
 
-TEST_F(RepairCommandTest, WithoutEvidenceItGoesOnAndSaysSo) {
+TEST_F(RepairCommandTest, WithoutEvidenceItContinuesAndReportsIt) {
   dir_.write("evidence", "refuse");
   dir_.write("reset", "heal");
   EXPECT_THAT(go(), AllOf(HasSubstr("no evidence: evidence: refused"), HasSubstr("succeeded")));

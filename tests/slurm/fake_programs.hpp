@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Scripts in place of Slurm's programs, and what they were given.
+// Scripts that replace Slurm's programs, and record their arguments.
 #pragma once
 
 #include <fmt/format.h>

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# systemd.sh FOLDER: of the units in it, the sweep's is what systemd calls safe, and the check after a
-# boot sees the node as jobs do.
+# systemd.sh FOLDER: systemd rates the sweep's unit in FOLDER as safe, and the unit that checks the node
+# after a boot sees the node as jobs do.
 set -u
 if grep -E '^(Protect(System|Home|Kernel|Control|Proc)|Private|ReadOnly|Inaccessible|Temporary|Root)' \
   "$1/muster-boot.service"; then

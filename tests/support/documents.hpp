@@ -34,7 +34,7 @@ inline std::string generated_file(std::string_view name) {
   return text_of_file(fmt::format("{}/{}", MUSTER_DOCUMENTS, name));
 }
 
-// The standard output of a script of bash.
+// The standard output of a bash script.
 inline std::string output_of_script(const std::string& script) {
   const auto quoted = std::regex_replace(script, std::regex("'"), "'\\''");
   const std::unique_ptr<FILE, int (*)(FILE*)> pipe(

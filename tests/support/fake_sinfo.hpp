@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A replacement of sinfo for shell scripts: `fake_sinfo "$@"` reads lines
-// "node|partition|state|user|time|reason", with the node's memory behind a tab, and writes them in
+// A replacement for sinfo in shell scripts: `fake_sinfo "$@"` reads lines
+// "node|partition|state|user|time|reason", with the node's memory after a tab, and prints them in
 // the format of -O.
 #pragma once
 

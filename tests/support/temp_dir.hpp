@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A temporary directory of a test.
+// A temporary directory for a test.
 #pragma once
 
 #include <filesystem>

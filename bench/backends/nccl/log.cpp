@@ -31,7 +31,7 @@ constexpr const char* kRasAddress = "NCCL_RAS_ADDR";
 struct KeptLog {
   Descriptor file;        // has no name, so it vanishes with the process
   std::string requested;  // the user's NCCL_DEBUG
-  std::mutex guard;       // of the two below
+  std::mutex guard;       // guards the two members below
   std::string earlier;    // the file's contents before NCCL reopened it
   std::size_t replayed = 0;
   std::atomic<int> standard_output{-1};  // the original, while it is captured

@@ -23,7 +23,7 @@ tl::unexpected<Error> connect_error(int peer, std::string_view why) {
 }
 
 // A rank greets the lower ranks, admits the higher ones, and then reads the answers of the lower
-// ones: a rank need not be accepted to go on.
+// ones: a rank need not be accepted to continue.
 
 Result<Descriptor> greet(const Identity& self, int peer, const Endpoints& addresses,
                          Clock::time_point deadline) {

@@ -40,7 +40,7 @@ locals {
   version    = regex("(?m)^version = (.*)$", file("${var.project}/project.ini"))[0]
   parameters = jsondecode(file(var.parameters))
 
-  # After the specs that a cluster usually has, in the form's own shape.
+  # After the specs that a cluster usually has, in the format of CycleCloud's form.
   entry = { for spec in ["default", "scheduler"] : spec => {
     "muster:${spec}:${local.version}" = {
       Order   = 20000

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Runs the search on simulated hosts of SimGrid, one of which is behind a link of half the rate, and looks whether
-# that one alone is named.
+# Runs the search on hosts simulated by SimGrid, one of which is behind a link with half the rate, and checks that
+# only that one is named.
 #
 #   smpi.sh PROGRAM HOSTS SLOW
 set -euo pipefail

@@ -158,7 +158,7 @@ TEST(GpuNodeTest, FindsThatCopiesDoNothingFromSomePointOn) {
   }
 }
 
-// Each of the two GPUs has copied from pinned memory nine times when they begin to copy together.
+// Each of the two GPUs has made nine copies from pinned memory before they start to copy together.
 TEST(GpuNodeTest, ReportsWrongCopiesThoughAllAtOnceFail) {
   const auto found = bad(R"({"gpus": 2, "node": {"spoilt_copy": 1, "refused_copy": 20}})",
                          "gpu.copy", {.seconds = 0});

@@ -79,7 +79,7 @@ if ((took_ms > 2500)); then
   failures=$((failures + 1))
 fi
 
-# Without a reader for the report the run still ends.
+# The run still ends if nothing reads the report.
 mkfifo "$work/unread"
 expect 2 'no report within 500 ms' "${here[@]}" --output "$work/unread" --deadline 500ms
 

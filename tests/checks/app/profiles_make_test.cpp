@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// `muster profiles make`: what is written loads and judges the node healthy; sick and garbled input
-// and names that are none are refused.
+// `muster profiles make`: the profile that it writes loads and judges the node healthy. It refuses
+// sick nodes, garbled input and invalid names.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -43,7 +43,7 @@ set_config() {
   mv "$1/config.new" "$1/config.json"
 }
 
-# run_script ROOT SPEC NAME [ARGUMENT]...: as CycleCloud runs a script of a spec.
+# run_script ROOT SPEC NAME [ARGUMENT]...: runs a script of a spec like CycleCloud.
 run_script() {
   local root=$1 spec=$2 name=$3
   shift 3

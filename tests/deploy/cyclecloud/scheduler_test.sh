@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# The script of the CycleCloud project on a scheduler: the files that it adds to CycleCloud-Slurm's folder, what it does
+# The script of the CycleCloud project on a scheduler: the files that it adds to CycleCloud-Slurm's folder, its behaviour
 # next to another HealthCheckProgram, and that it leaves nothing behind.
 #
 #   scheduler_test.sh SOURCES
@@ -135,7 +135,7 @@ done
 rm "$hooks/health_check"
 [[ $("$shared/muster/health_check") == health.sh ]] || fail 'without muster the other health check does not run'
 
-# Drained nodes are kept up, if they are muster's and nobody else keeps them.
+# Drained nodes are kept up if muster drained them and nothing else keeps them.
 set_config "$root" muster.drained keep
 run ''
 grep -q 'systemctl enable .*muster-keep-drained.timer' "$root/calls" || fail 'the timer is not enabled'

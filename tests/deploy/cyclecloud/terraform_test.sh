@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# The Terraform module is valid HCL, uses the variables that it declares, and the page calls it with all that it needs.
+# The Terraform module is valid HCL and uses the variables that it declares, and the page passes everything it needs.
 # HashiCorp's parser comes from npm; no plan is run.
 #
 #   terraform_test.sh SOURCES FOLDER    FOLDER keeps the parser

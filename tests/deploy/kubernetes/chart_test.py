@@ -40,7 +40,7 @@ def expect(fine, what):
 
 
 def run(*words):
-    # A cluster that the caller can reach has no part in this.
+    # Must not talk to a cluster that the caller can reach.
     return subprocess.run([str(word) for word in words], capture_output=True, text=True,
                           env={**os.environ, "KUBECONFIG": os.devnull})
 
@@ -196,7 +196,7 @@ def check_page(granted):
     # docs/benchmark.md is what a run prints.
     transport = re.search(r"^# fail     bench.transport .*?: …$", page, re.M)
     expect(transport and transport[0][:-1] in (sources / "docs/benchmark.md").read_text(), "the line of bench.transport")
-    # What keeps NCCL from InfiniBand: texts of muster-bench, with values for its braces.
+    # Reasons that keep NCCL from InfiniBand: texts of muster-bench, with its braces filled in.
     causes = (sources / "bench/run/transport_report.cpp").read_text()
     shown = re.findall(r"^\| [^|]* \| `([^`]+)` \| [^|]* \|$",
                        page[page.index("### Prove"):page.index("### Test idle")], re.M)

@@ -93,7 +93,7 @@ wait_for() {
 
 make_node n1
 make_node n2 --fault port_down --fault xid_of_an_uncorrectable_error
-# n2's own port is down; its GPUs are others than those of n1 in reality.
+# n2's own port is down; in reality its GPUs would not be those of n1.
 sed -i 's/uuid="GPU-/uuid="GPU-2/; s/serial="/serial="2/' "$work/n2/metrics/muster.prom"
 imitate_dcgm_exporter "$work/n1/metrics/muster.prom" >"$work/n1/metrics/dcgm.prom"
 write "$work/n1/metrics/all_reduce.prom" "$bench" all_reduce --backend sim --sim nodes=4 --min-busbw '1 GB/s'

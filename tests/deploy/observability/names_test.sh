@@ -29,10 +29,10 @@ while IFS= read -r alert; do
   grep -q "\`$alert\`" "$page" || fail "$alert is not in docs/observability.md"
 done < <(sed -n 's/.*- alert: //p' "$shipped/muster-rules.yaml")
 
-# names PREFIX FILE...: the names of metrics with this prefix.
+# names PREFIX FILE...: prints the names of metrics with this prefix.
 names() { grep -hoE "\\b$1[A-Za-z0-9_]+" "${@:2}" | sort -u; }
 
-# Names of other exporters are on their lists.
+# Names from other exporters must be on their lists.
 for exporter in dcgm_exporter:DCGM_FI_ node_exporter:node_; do
   list=$here/${exporter%%:*}.txt
   for name in $(names "${exporter##*:}" "$page" "$shipped"/*); do
@@ -40,7 +40,7 @@ for exporter in dcgm_exporter:DCGM_FI_ node_exporter:node_; do
       fail "$name is not a metric of ${exporter%%:*}"
   done
 done
-# Names of muster are those of the program; those of the rules and the board are documented.
+# muster's names must be those of the program; names in the rules and the board must be documented.
 for name in $(names muster_ "$page"); do
   case $name in muster_textfile_directory) continue ;; esac
   stem=${name#muster_}

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every system call of every hook, of `muster check` and of `muster snapshot` fails, is
-// interrupted, or never returns, one at a time. The run must end in time with the right status,
-// hold no pipe, and leave no process behind and its state intact. These tests sample the calls;
-// `tools/call-faults.sh` tries all and prints the table.
+// Makes each system call of every hook, `muster check` and `muster snapshot` fail, be interrupted,
+// or never return, one at a time. The run must end in time with the right status, hold no pipe,
+// leave no process behind and keep its state intact. These tests sample the calls;
+// `tools/call-faults.sh` tries all of them and prints the table.
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -96,8 +96,7 @@ class Scene {
   }
 
  private:
-  // A call that never returns is waited for until then; other runs must not be late even on a busy
-  // machine.
+  // A short limit for calls that never return. Other runs must not be late even on a busy machine.
   [[nodiscard]] std::string budget() const {
     return fault_ == CallFault::never_returns ? "3s" : "30s";
   }
@@ -166,8 +165,8 @@ struct Table {
   std::vector<std::string> troubles;
 };
 
-// Runs `work` in a child process that sees only processes of its own, if that is allowed: muster
-// looks at all that it sees, and a tracer waits for all of them.
+// Runs `work` in a child process that sees only its own processes, if that is allowed: muster looks
+// at every process that it sees, and a tracer waits for all of them.
 template <class Work>
 pid_t start_alone(const Work& work) {
   const pid_t outside = ::fork();
@@ -248,7 +247,7 @@ std::vector<FaultyCall> possible_faults(std::string_view run) {
   return possible;
 }
 
-// Each `step`-th call that can have the fault, by default with a different start for each fault.
+// Every `step`-th call that can have the fault, by default with a different start for each fault.
 void fill(Table& table, std::string_view run, const std::vector<FaultyCall>& possible,
           CallFault fault, std::uint64_t step) {
   // Runs with a hanging call mostly wait for deadlines.

@@ -206,7 +206,7 @@ class Tracer {
     ::_exit(127);
   }
 
-  // Serves the tracees while `goes_on` returns true; ends when none is left or the time is over.
+  // Serves the tracees while `goes_on` returns true. Ends when none is left or the time is up.
   template <class GoesOn>
   void follow(const GoesOn& goes_on, std::chrono::seconds longest, int out) {
     const auto until = std::chrono::steady_clock::now() + longest;
@@ -388,7 +388,7 @@ class Tracer {
     replace(pid, tracee, SYS_prctl, 0);
   }
 
-  // Replaces the call by another one, or none (-1), and returns `answer`.
+  // Replaces the call with another one, or with none (-1), and returns `answer`.
   static void replace(pid_t pid, Tracee& tracee, long number, long answer) {
 #ifdef __x86_64__
     user_regs_struct registers{};

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// `muster accept` as the driver of a job of a real Slurm: its steps, a requeue as resumption, jobs
-// that end early, and nodes that go down. The nodes have scripts in place of muster and
-// muster-bench, which answer at once.
+// `muster accept` as the driver of a job in a real Slurm: its steps, resuming after a requeue, jobs
+// that end early, and nodes that go down. Scripts that answer at once replace muster and
+// muster-bench on the nodes.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -120,7 +120,7 @@ class AcceptInSlurm : public ::testing::Test {
     EXPECT_FALSE(exists("group/fabric.2.json"));
   }
 
-  // Kills all processes of a node, as a loss of power does; Slurm has it as down.
+  // Kills all processes of a node, like a loss of power; Slurm marks it as down.
   void take_down(const std::string& node) {
     const auto host_of = [](pid_t pid) {
       std::error_code gone;
@@ -158,7 +158,7 @@ TEST_F(AcceptInSlurm, AcceptsTheNodesOfItsJob) {
   EXPECT_THAT(output, HasSubstr("4 nodes: 4 accepted"));
 }
 
-TEST_F(AcceptInSlurm, GoesOnAfterARequeue) {
+TEST_F(AcceptInSlurm, ContinuesAfterARequeue) {
   const auto id =
       submit_until_busy({.line = "sleep 20"}, {"--nodes=4", "--exclusive", "--requeue"});
   ASSERT_EQ(cluster->scontrol({"requeue", id}).status, 0);
@@ -184,7 +184,7 @@ TEST_F(AcceptInSlurm, WaitsForNodesOutsideOfItsJob) {
 }
 
 // The steps ignore SIGTERM: Slurm kills them and the driver.
-TEST_F(AcceptInSlurm, AnotherJobGoesOnAfterScancel) {
+TEST_F(AcceptInSlurm, AnotherJobContinuesAfterScancel) {
   const auto id =
       submit_until_busy({.line = "trap '' TERM; sleep 60"}, {"--nodes=4", "--exclusive"});
   ASSERT_EQ(cluster->run({"scancel", id}).status, 0);
@@ -194,7 +194,7 @@ TEST_F(AcceptInSlurm, AnotherJobGoesOnAfterScancel) {
   expect_that_another_job_goes_on();
 }
 
-TEST_F(AcceptInSlurm, AnotherJobGoesOnAfterTheTimeLimit) {
+TEST_F(AcceptInSlurm, AnotherJobContinuesAfterTheTimeLimit) {
   const auto id =
       submit_until_busy({.line = "sleep 180"}, {"--nodes=4", "--exclusive", "--time=1"});
   const auto job = cluster->wait_for_job(id, kLongRun);
@@ -203,8 +203,8 @@ TEST_F(AcceptInSlurm, AnotherJobGoesOnAfterTheTimeLimit) {
   expect_that_another_job_goes_on();
 }
 
-// As in docs/accept.md: the driver has time to end by itself. A step ends with its input.
-TEST_F(AcceptInSlurm, ADriverWarnedOfTheTimeLimitEndsByItself) {
+// As docs/accept.md describes: the driver has time to end on its own. A step ends with its input.
+TEST_F(AcceptInSlurm, ADriverWarnedOfTheTimeLimitEndsOnItsOwn) {
   const auto id = submit_until_busy({.line = "timeout 180 cat && exit 2"},
                                     {"--nodes=4", "--exclusive", "--time=1", "--signal=B:TERM@1"});
   ASSERT_TRUE(cluster->wait_for_job(id, kLongRun));
@@ -226,7 +226,7 @@ TEST_F(AcceptInSlurm, ANodeThatStaysDownIsRejected) {
   EXPECT_FALSE(exists("nodes/n2/node.2.json"));
 }
 
-// Slurm does not give it back to the job, so it waits for another one.
+// Slurm does not return the node to the job, so the node waits for another one.
 TEST_F(AcceptInSlurm, ANodeThatReturnsIsRetriedInAnotherJob) {
   const auto id = submit_until_busy({.stage = "fabric", .line = "sleep 8"},
                                     {"--nodes=4", "--exclusive", "--no-kill"});

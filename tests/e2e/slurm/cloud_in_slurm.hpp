@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A real Slurm with one node of a cloud, c1, which Slurm powers down and up, on the same host or
+// A real Slurm with one cloud node, c1, which Slurm powers down and up, on the same host or
 // another.
 #pragma once
 
@@ -47,7 +47,7 @@ class CloudInSlurm : public MusterInSlurm {
     lose_disk();
   }
 
-  // The machine is given back, and another one gets the name.
+  // Returns the machine to the provider, and gives its name to another one.
   void lose_disk() {
     std::filesystem::rename(trees_.path() / "state-c1",
                             trees_.path() / fmt::format("lost-{}", ++lost_disks_));

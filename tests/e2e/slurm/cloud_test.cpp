@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Nodes of a cloud, which Slurm powers down and up: each row of the table in docs/slurm.md. Slurm
+// Cloud nodes, which Slurm powers down and up: each row of the table in docs/slurm.md. Slurm
 // keeps the drain of a node that it powers down for being idle, and drops the reason when it powers
 // the node up.
 #include <gmock/gmock.h>
@@ -79,7 +79,7 @@ TEST_F(CloudInSlurm, AnAdminsDrainIsNeverReleased) {
   ASSERT_TRUE(cluster().power_up("c1")) << logs();
   become("c1", "sick");
   ASSERT_TRUE(cluster().wait_until("c1", is_drained)) << events_of("c1");
-  // Put over muster's own.
+  // Replaces muster's own drain.
   ASSERT_EQ(cluster().scontrol({"update", "nodename=c1", "state=drain", "reason=ask alice"}).status,
             0);
   EXPECT_TRUE(wait_for([&] {

@@ -62,8 +62,8 @@ SlurmdParameters=config_overrides
 GresTypes=gpu
 )";
 
-// The environment of a slurmd: as on its own machine, with its own host name and shared
-// memory, and with the names of the others.
+// The environment of a slurmd: like on a separate machine, it has its own host name and shared
+// memory, and knows the names of the others.
 constexpr const char* kNode =
     R"(hostname "$1" && mount -t tmpfs -o mode=1777 none /dev/shm &&
 mount --bind "$2" /etc/hosts && exec slurmd -D $3 -N "$1")";
@@ -151,7 +151,7 @@ Cluster::Cluster(ClusterOptions options) : options_(std::move(options)) {
     trouble_ = fmt::format("slurmctld does not answer{}", ends_of_logs());
   } else {
     for (int i = 0; i < options_.nodes; ++i) start_slurmd(name_of(i));
-    // A check of their health may be sooner.
+    // A health check may come earlier.
     const auto is_ready = [](const auto& node) { return node.is("idle") || node.is("drained"); };
     if (!wait_until_all(is_ready)) {
       trouble_ = fmt::format("not all nodes became idle{}", ends_of_logs());
@@ -201,7 +201,7 @@ void Cluster::lay_out() const {
 std::string Cluster::configuration() const {
   auto text = fmt::format(kConfiguration, folder_.string(), kPort, options_.credential_s);
   const auto add = [&](const char* name, const fs::path& program) {
-    // An absolute path stays what it is.
+    // An absolute path stays as it is.
     if (!program.empty())
       text += fmt::format("{}={}\n", name, (folder_ / "programs" / program).string());
   };
@@ -292,7 +292,7 @@ bool Cluster::start_munged() {
 bool Cluster::start_controller() {
   controller_ = std::make_unique<Process>(Words{"slurmctld", "-D"}, variables(),
                                           folder_ / "log/slurmctld-output.log");
-  // A client that comes too early sleeps between its tries.
+  // A client that connects too early sleeps between its attempts.
   return wait_for(
       [&] {
         return run({"scontrol", "ping"}).out.find("UP") != std::string::npos;
@@ -396,7 +396,7 @@ bool Cluster::wait_until(const std::string& node,
                          milliseconds patience) {
   return wait_for(
       [&] {
-        // Alone, even a node of a cloud is listed that is powered down; "mixed" then reads "idle".
+        // Asked for by name, even a powered-down cloud node is listed; "mixed" then reads "idle".
         auto all = nodes();
         if (!all.contains(node)) all = nodes({"-a", "-n", node});
         const auto found = all.find(node);

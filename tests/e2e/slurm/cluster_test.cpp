@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Properties of a real Slurm that muster relies on; and nothing of the test cluster is left.
+// Properties of a real Slurm that muster relies on. Also verifies that the test cluster leaves
+// nothing behind.
 #include "tests/e2e/slurm/cluster.hpp"
 
 #include <fmt/format.h>

@@ -40,7 +40,7 @@ class CycleCloudInSlurm : public CloudInSlurm {
              fmt::format("Epilog={}/etc/slurm/epilog.d/*", root_.string()),
              fmt::format("Include {}/keep_alive.conf", shared_.string()),
              fmt::format("Include {}/site_specific.conf", shared_.string())};
-    // In place of healthagent's.
+    // Replaces healthagent's.
     health_check_ = fmt::format("#!/bin/sh\necho health.sh >>{}/order\n", root_.string());
     program(shared_ / "prolog.d/90-imex_prolog.sh", "echo 90 >>$root/order");
     program(shared_ / "prolog.d/10-health_prolog.sh", "echo 10 >>$root/order");
@@ -101,7 +101,7 @@ class CycleCloudInSlurm : public CloudInSlurm {
     return ran;
   }
 
-  // The lines that hooks have written; a health check may come between them.
+  // The lines that hooks have written. A health check may write between them.
   [[nodiscard]] std::string order() const { return content_of(root_ / "order"); }
 
   [[nodiscard]] std::string conditions() const { return content_of(root_ / "conditions"); }
@@ -183,7 +183,7 @@ TEST_F(CycleCloudInSlurm, ANodeThatWasPoweredDownIsJudgedAnew) {
 
 TEST_F(CycleCloudInSlurm, ADrainedNodeStaysUpIfTheSiteWantsIt) {
   begin_with_project(", clean_runs: 1");
-  // As azslurm does, which newer versions of Slurm let change the list without the file.
+  // Does what azslurm does. Newer versions of Slurm let it change the list without the file.
   shell(
       "set_config $root muster.drained keep\n"
       "fake $root azslurm '[ $2 = --remove ] && nodes=n1 || nodes=n1,$3\n"

@@ -34,7 +34,7 @@ class HookScript : public ::testing::TestWithParam<Hook> {
     fs::permissions(folder.path() / name, fs::perms(0755));
   }
 
-  // Calls it as slurmd does, with no variables but its own.
+  // Calls it like slurmd, with only slurmd's variables.
   [[nodiscard]] Ran run() const {
     Process process({(folder.path() / "hook").string()}, {{"SLURMD_NODENAME", "n1"}},
                     folder.path() / "out", folder.path() / "err");
@@ -80,7 +80,7 @@ TEST_P(HookScript, NeverFailsIfMusterCannotBeStarted) {
 }
 
 TEST_P(HookScript, LogsToSyslogIfMusterIsBroken) {
-  // It is told nothing but this, and has nothing of the hook's own to hold on to.
+  // The logger gets nothing else, and inherits nothing of the hook's that it could keep open.
   program("logger", fmt::format("#!/bin/sh\necho \"$*\" >>{0}/said\necho to out\necho to err >&2\n",
                                 folder.path().string()));
   const auto said = [&] { return content_of(folder.path() / "said"); };

@@ -87,7 +87,7 @@ TEST_P(AllReduceJob, RunsOverTwoNodesAndPassesOnItsStatus) {
   EXPECT_THAT(cluster->stop(), IsEmpty());
 }
 
-// MPI, not sockets: it is PMIx and mpirun that bring the ranks together.
+// Uses MPI, not sockets: PMIx and mpirun bring the ranks together.
 TEST_P(AllReduceJob, TalksByMpi) {
   const auto id = cluster->submit(script(GetParam()), tasks_per_node(1), variables(),
                                   {"--sizes=1KiB", "--iterations=3", "--profile=generic"});
@@ -104,7 +104,7 @@ INSTANTIATE_TEST_SUITE_P(Each, AllReduceJob,
                          [](const auto& it) { return std::string(it.param); });
 
 // Otherwise a hanging process would keep the nodes until the job's time limit.
-TEST(AllReduceBySrun, EndsAndNamesTheRankWhereOneHangs) {
+TEST(AllReduceBySrun, EndsAndNamesTheRankIfOneHangs) {
   if (!why_no_cluster().empty()) GTEST_SKIP() << why_no_cluster();
   Cluster cluster({.nodes = 2, .credential_s = 120});
   ASSERT_EQ(cluster.trouble(), "");

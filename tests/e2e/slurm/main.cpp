@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs the tests in namespaces of their own; where there are none, those with a cluster are
-// skipped.
+// Runs the tests in their own namespaces. If there are none, tests with a cluster are skipped.
 #include <gtest/gtest.h>
 
 #include "tests/e2e/slurm/private_world.hpp"

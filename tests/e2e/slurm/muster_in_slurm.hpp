@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A real Slurm whose hooks are muster's, on nodes that are written: their trees change while the
-// cluster runs.
+// A real Slurm with muster's hooks, on simulated nodes whose trees change while the cluster runs.
 #pragma once
 
 #include <fmt/format.h>
@@ -38,7 +37,7 @@ class MusterInSlurm : public ::testing::Test {
     ASSERT_TRUE(render("healthy", {}));
   }
 
-  // Slurm starts, with `rules` of the block `slurm` and all hooks.
+  // Starts Slurm with `rules` in the block `slurm` and all hooks.
   void begin(int nodes, std::string_view rules, bool prolog = false) {
     for (const auto& entry : std::filesystem::directory_iterator(trees_.path())) {
       if (!entry.is_directory()) continue;
@@ -118,7 +117,7 @@ class MusterInSlurm : public ::testing::Test {
         .out;
   }
 
-  // Whether its hooks write this within a generous time.
+  // Whether the node's hooks write this within a generous time.
   [[nodiscard]] bool says(const std::string& node, std::string_view text) const {
     return wait_for([&] { return events_of(node).find(text) != std::string::npos; });
   }

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// muster's own hooks in a real Slurm, on nodes that are written: their trees change while the
-// cluster runs.
+// muster's own hooks in a real Slurm, on simulated nodes whose trees change while the cluster runs.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -27,7 +26,7 @@ TEST_F(MusterInSlurm, DrainsASickNodeAndResumesItAfterCleanRuns) {
   ASSERT_TRUE(cluster().wait_until("n2", is_drained)) << events_of("n2");
   EXPECT_THAT(cluster().nodes().at("n2").reason, StartsWith("muster: host.limits "));
 
-  // Wanted there, and started elsewhere or not at all.
+  // The job asks for this node, and starts elsewhere or not at all.
   const auto id = cluster().submit(cluster().write("job", "#!/bin/sh\necho $SLURMD_NODENAME\n"),
                                    {"--nodelist=n2"});
   ASSERT_NE(id, "") << cluster().refusal();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Programs that a test starts: each with an environment of its own, its output in files, under a
+// Programs that a test starts: each has its own environment, writes its output to files, and has a
 // deadline.
 #pragma once
 
@@ -17,13 +17,13 @@ namespace muster::e2e {
 using Words = std::vector<std::string>;
 using Variables = std::map<std::string, std::string>;
 
-// Slurm's programs answer in a second; a busy machine takes its time.
+// Slurm's programs answer within a second, but a busy machine can take much longer.
 inline constexpr auto kPatience = std::chrono::minutes(4);
 
 class Process {
  public:
-  // Begins its own session. Its output goes to `log`, which is emptied; standard error too
-  // where `errors` is empty.
+  // Starts the program in a new session. Its output goes to `log`, which is truncated; so does
+  // standard error if `errors` is empty.
   Process(Words words, const Variables& variables, const std::filesystem::path& log,
           const std::filesystem::path& errors = {});
   Process(const Process&) = delete;
@@ -35,9 +35,10 @@ class Process {
 
   [[nodiscard]] bool running();
   void signal(int number) const;
-  // Its status, 128 and more where a signal ended it; killed, and -1, where the time is over.
+  // Returns the exit status, or 128 plus the number of the signal that ended it. Kills it and
+  // returns -1 if it does not end in time.
   int wait(std::chrono::milliseconds patience);
-  // Asks it to end, and kills it where it does not.
+  // Asks it to end, and kills it if it does not.
   void stop(std::chrono::milliseconds patience);
 
  private:
@@ -46,13 +47,13 @@ class Process {
   int status_ = -1;
 };
 
-// Asks again and again until `done` says true; whether it did before `patience` was over.
+// Calls `done` repeatedly until it returns true. Returns whether it did within `patience`.
 [[nodiscard]] bool wait_for(const std::function<bool()>& done,
                             std::chrono::milliseconds patience = kPatience);
 
 [[nodiscard]] std::string content_of(const std::filesystem::path& file);
 
-// The processes of this process namespace that are alive, this one left out: "PID command line".
+// The other live processes of this PID namespace: pid and command line.
 [[nodiscard]] std::map<pid_t, std::string> other_processes();
 
 }  // namespace muster::e2e

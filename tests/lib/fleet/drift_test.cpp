@@ -86,7 +86,7 @@ TEST(DriftTest, FindsRampsAndStepsAndAccusesNoOtherNode) {
   }
 }
 
-TEST(DriftTest, AStepOfTheFleetAccusesNobody) {
+TEST(DriftTest, AStepOfTheFleetAccusesNoNode) {
   const auto result = find_drift(make_year({.nodes = 500, .seed = 2}), {});
   EXPECT_THAT(result.drifts, testing::IsEmpty());
   ASSERT_EQ(result.steps.size(), 2);
@@ -120,7 +120,7 @@ TEST(DriftTest, WithFewPeersNothingIsCompared) {
   EXPECT_EQ(result.compared, 0);
 }
 
-// Half of the nodes get slower by an upgrade, the others are not faster by comparison.
+// An upgrade slows down half of the nodes, and the others must not look faster in comparison.
 TEST(DriftTest, ComparesNodesOfOneStack) {
   auto values = steady(40);
   for (std::uint32_t i = 0; i < 25; ++i) {
@@ -168,7 +168,7 @@ TEST(DriftTest, MayLookForHigherValues) {
   EXPECT_NEAR(result.drifts.front().share, 0.1, 1e-6);
 }
 
-// The second implementation: for each series by itself, in plain steps.
+// The second implementation: handles each series on its own, in plain steps.
 class SlowDrift {
  public:
   SlowDrift(const DailyValues& values, const DriftRule& rule) : values_(values), rule_(rule) {}

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// squeue and sbatch are scripts here, which write down what they were given.
+// squeue and sbatch are scripts here that record their arguments.
 #include "slurm/cluster/queue.hpp"
 
 #include <fmt/format.h>

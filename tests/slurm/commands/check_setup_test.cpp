@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `muster hook --check-setup` on installations that are whole, and on broken ones.
+// `muster hook --check-setup` on complete and on broken installations.
 #include "slurm/commands/check_setup.hpp"
 
 #include <fmt/format.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The gate for new nodes: hooks with a node that they make of files, and fake programs of Slurm.
+// The gate for new nodes: hooks with a node made of files, and fake Slurm programs.
 #include "slurm/commands/new_node.hpp"
 
 #include <fmt/format.h>

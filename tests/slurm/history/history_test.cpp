@@ -118,7 +118,7 @@ TEST_F(HistoryTest, IsNotOpenedIfOthersCouldHaveCreatedIt) {
               HasSubstr("events.jsonl belongs to user 4000000"));
 }
 
-// A process was killed in the middle of a line, or the disk was full.
+// As if a process was killed in the middle of a line, or the disk was full.
 TEST_F(HistoryTest, ADamagedLineLosesNoOther) {
   auto history = open();
   ASSERT_TRUE(history.add(event_of("n1", "drained", kStart)));

@@ -153,7 +153,7 @@ Change with(T Situation::*member, std::type_identity_t<T> value) {
   return [=](Situation& s) { s.*member = value; };
 }
 
-// Slurm does not tell the state of the node.
+// Slurm does not report the state of the node.
 inline Change unknown_because(const std::string& why) {
   return [=](Situation& s) {
     s.node.reset();

@@ -1,13 +1,13 @@
 # shellcheck shell=bash disable=SC2034
 # SPDX-License-Identifier: Apache-2.0
 # Shared by the scripts of this spec, which run as root each time that CycleCloud configures the
-# node. None of them fails, except the gate if the site asked for that: a script that fails ends
-# the node's configuration, and CycleCloud deletes the VM hours later.
+# node. None of them fails, except the gate if the site asked for it: a failing script ends the
+# node's configuration, and CycleCloud deletes the VM hours later.
 set -uo pipefail
 
 version=0.1.0
 spec=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
-# Tests run the scripts in a folder that has a node's layout; on a node it is /.
+# Tests run the scripts in a folder with the layout of a node; on a node it is /.
 root=
 [[ $spec != */mnt/cluster-init/* ]] || root=${spec%%/mnt/cluster-init/*}
 PATH=$PATH:/usr/sbin:/usr/bin:/sbin:/bin
@@ -25,7 +25,7 @@ leave() {
   exit 0
 }
 
-# setting KEY DEFAULT: a value of the section [[[configuration]]] of the cluster's template.
+# setting KEY DEFAULT: prints a value from the section [[[configuration]]] of the cluster's template.
 setting() {
   local value
   value=$(timeout 30 "$jetpack" config "$1" "$2" 2>/dev/null) || value=$2

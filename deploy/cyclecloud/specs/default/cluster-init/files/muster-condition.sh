@@ -11,7 +11,7 @@ root=${root%/usr/local/libexec/muster}
 jetpack=$root/opt/cycle/jetpack/bin/jetpack
 muster=$root/usr/bin/muster
 
-# first KEY <JSON: the first value of a key that is a string. A key inside a string has escaped quotes.
+# first KEY <JSON: prints the first string value of a key. A key inside a string has escaped quotes.
 first() {
   grep --only-matching --extended-regexp "\"$1\":\"([^\"\\\\]|\\\\.)*\"" |
     sed --regexp-extended "1{s/^\"$1\":\"(.*)\"$/\\1/;s/\\\\(.)/\\1/g;q}"
@@ -21,7 +21,7 @@ category_of() {
   grep --only-matching '"category":"Resource[A-Za-z0-9.]*"' | sed '1{s/.*:"//;s/"$//;q}'
 }
 
-# is_at_least VERSION FOUND: FOUND is as jetpack writes it, "8.10.0-3822".
+# is_at_least VERSION FOUND: FOUND is in jetpack's format, "8.10.0-3822".
 is_at_least() { printf '%s\n' "$1" "${2%%-*}" | sort --version-sort --check=quiet; }
 
 # publish OK|Warning|Error|NA [MESSAGE [REMEDY [CATEGORY]]]

@@ -24,7 +24,7 @@ file_of() {
   esac
 }
 
-# Neither upgrades another package, and both wait for their lock, which a first boot's updates hold.
+# Neither upgrades another package. Both wait for their lock, which updates hold during a first boot.
 install_package() {
   case $1 in
     deb) DEBIAN_FRONTEND=noninteractive timeout 600 apt-get install --yes --no-remove \
@@ -47,7 +47,7 @@ if [[ ${1:-} == --remove ]]; then
   remove
   exit
 fi
-[[ -x $jetpack ]] || leave "$jetpack is not there: not installed"
+[[ -x $jetpack ]] || leave "$jetpack does not exist: not installed"
 install -D --mode=755 "$spec/files/muster-condition.sh" "$condition" ||
   leave "cannot write $condition: not installed"
 ! installed || leave "$version is installed"

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # Writes /etc/muster/muster.yaml: the site's file, or one that reports drains to CycleCloud. The
-# profile is recognised by the hardware, unless the cluster's template has `muster.profile`.
+# profile is recognised from the hardware, unless the cluster's template has `muster.profile`.
 # shellcheck source=deploy/cyclecloud/specs/default/cluster-init/files/common.sh
 . "$(dirname "${BASH_SOURCE[0]}")/../files/common.sh"
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Keeps nodes that muster drained from being powered down, and lets go of them when they are back in
-# service. Nodes that others keep up are left alone. `muster-keep-drained --release` lets go of all.
+# Keeps nodes that muster drained from being powered down, and releases them when they are back in
+# service. Leaves nodes alone that others keep up. `muster-keep-drained --release` releases all nodes.
 set -uo pipefail
 PATH=$PATH:/root/bin:/opt/azurehpc/slurm/venv/bin:/usr/sbin:/usr/bin:/sbin:/bin
 root=$(dirname "${BASH_SOURCE[0]}")
@@ -13,7 +13,7 @@ drained() {
     awk '$2 ~ /^(drain|drng)[*]?$/ && $3 == "muster:" {print $1}' | sort --unique
 }
 
-# The nodes that are kept up now, by anyone.
+# Prints the nodes that anyone keeps up now.
 excluded() {
   local list
   list=$(timeout 60 scontrol show config | sed --quiet 's/^SuspendExcNodes *= *//p')

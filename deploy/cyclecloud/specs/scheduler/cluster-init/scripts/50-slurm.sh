@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Adds muster's hooks to a cluster of CycleCloud-Slurm 4: scripts in prolog.d and epilog.d, and a block
-# in site_specific.conf, which slurm.conf includes and upgrades preserve. `50-slurm.sh --remove` takes
-# all of it away.
+# Adds muster's hooks to a CycleCloud-Slurm 4 cluster: scripts in prolog.d and epilog.d, and a block in
+# site_specific.conf, which slurm.conf includes and upgrades preserve. `50-slurm.sh --remove` removes
+# everything.
 set -uo pipefail
 PATH=$PATH:/usr/sbin:/usr/bin:/sbin:/bin
 spec=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
-# Tests run this in a folder that has a node's layout; on a node it is /.
+# Tests run this in a folder with the layout of a node; on a node it is /.
 root=
 [[ $spec != */mnt/cluster-init/* ]] || root=${spec%%/mnt/cluster-init/*}
 jetpack=$root/opt/cycle/jetpack/bin/jetpack
@@ -29,8 +29,8 @@ setting() {
   printf '%s\n' "${value:-$2}"
 }
 
-# Sets $before and $after to what is around our block in the text $site. The line break in front of
-# the block belongs to it, because the file may end without one.
+# Sets $before and $after to the text around our block in $site. The line break before the block
+# belongs to it, because the file may end without one.
 split_site() {
   before=$site after=
   [[ $site == *$'\n'"$begin"* ]] || return 0
@@ -39,13 +39,13 @@ split_site() {
   [[ ! $after || $before == *$'\n' || ! $before ]] || before+=$'\n'
 }
 
-# value KEY <TEXT: the last value counts.
+# value KEY <TEXT: prints the value of the key; the last one counts.
 value() {
   sed --quiet --regexp-extended "s/^[[:space:]]*$1[[:space:]]*=[[:space:]]*//Ip" |
     tail --lines=1 | sed 's/"//g;s/[[:space:]]*$//'
 }
 
-# base KEY: the value without our block.
+# base KEY: prints the value without our block.
 base() { printf '%s\n' "$(<"$shared/slurm.conf")" "$before" "$after" | value "$1"; }
 
 # The text of `slurm.additional.config` is in slurm.conf below the line that includes our block.
@@ -57,17 +57,17 @@ warn_of_overrides() {
   done < <(block | grep --invert-match '^#')
 }
 
-# write FILE MODE <TEXT: replaces a file that nodes may be reading, if it differs. It is written
-# elsewhere first, because Slurm runs each file in prolog.d.
+# write FILE MODE <TEXT: replaces a file that nodes may be reading, if it differs. Writes it elsewhere
+# first, because Slurm runs every file in prolog.d.
 write() {
   local new=$shared/muster/new
   cat >"$new" && chmod "$2" "$new" || return 1
   if cmp --silent "$new" "$1"; then rm "$new"; else mv "$new" "$1"; fi
 }
 
-# A script in the shared folder. It runs this node's own copy of muster's hook. The braces make the
-# shell read all of it first, so that it cannot hang on the file server after that. On a node without
-# muster the job starts: Slurm would drain a node whose prolog fails.
+# Prints a script for the shared folder that runs the node's own copy of muster's hook. The braces make
+# the shell read the whole script first, so that it cannot hang on the file server later. On a node
+# without muster the job starts: Slurm would drain a node whose prolog fails.
 stub() {
   cat <<END
 #!/bin/sh
@@ -81,8 +81,8 @@ stub() {
 END
 }
 
-# Slurm has one HealthCheckProgram. This one runs the cluster's other one first, within some seconds,
-# because Slurm ends both after 60 s.
+# Slurm has only one HealthCheckProgram. This one first runs the cluster's other one, with a limit of
+# some seconds, because Slurm ends both after 60 s.
 health_check() {
   cat <<END
 #!/bin/sh
@@ -95,14 +95,14 @@ health_check() {
 END
 }
 
-# Our lines of slurm.conf. Later lines override earlier ones, so lists are given whole.
+# Prints our lines for slurm.conf. Later lines override earlier ones, so lists must be complete.
 block() {
   local parameters other
   parameters=$(base SchedulerParameters)
   if [[ ,$parameters, != *,nohold_on_prolog_fail,* ]]; then
     echo "SchedulerParameters=${parameters:+$parameters,}nohold_on_prolog_fail"
   fi
-  # The prolog for IMEX waits for more than two minutes.
+  # The IMEX prolog waits for more than two minutes.
   [[ $(base PrologEpilogTimeout) ]] || echo 'PrologEpilogTimeout=300'
   other=$(base HealthCheckProgram)
   if [[ $health == off || ($health == leave && $other) ]]; then
