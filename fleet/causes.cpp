@@ -46,7 +46,7 @@ class CauseTable {
     cause.lost_h += incident.lost_h;
   }
 
-  // Keys without incidents are of no interest, except to compare with: a firmware.
+  // Keys without incidents are left out, unless they are useful to compare with: a firmware.
   [[nodiscard]] std::vector<Cause> take(bool all) {
     std::vector<Cause> causes;
     for (auto& [key, cause] : causes_) {
@@ -61,7 +61,7 @@ class CauseTable {
   std::map<std::string, Cause> causes_;
 };
 
-// The parts of a node from one report that lists other ones to the next.
+// The parts of a node, from one report that lists different ones to the next.
 struct FittedInterval {
   std::int64_t started = 0, ended = 0;
   std::vector<Part> parts;
@@ -97,7 +97,7 @@ class CausesQuestion {
     }
   }
 
-  // By a text of each node.
+  // Groups by a text of each node.
   template <class KeyOf>
   void count_nodes(CauseTable& table, const KeyOf& key_of) const {
     for (const auto& [id, node] : nodes_) table[key_of(node)].exposure_h += uptimes.hours(id);
@@ -122,7 +122,7 @@ class CausesQuestion {
     return {};
   }
 
-  // By the physical host that a node was on.
+  // Groups by the physical host that a node was on.
   Result<void> count_hosts(CauseTable& table) const {
     TRY_ASSIGN(const auto seats, read_seats(database_, nodes_));
     std::unordered_map<std::int64_t, std::vector<const Seat*>> by_node;
@@ -187,7 +187,7 @@ class CausesQuestion {
     return uptimes.hours(node, std::max(from, since_), std::min(until, until_));
   }
 
-  // By node, in the order of time.
+  // By node, in order of time.
   [[nodiscard]] Result<std::unordered_map<std::int64_t, std::vector<FittedInterval>>>
   read_fittings() const {
     std::unordered_map<std::int64_t, std::vector<FittedInterval>> by_node;
@@ -237,7 +237,7 @@ Result<Leaves> read_leaves(const std::string& file, const Nodes& nodes) {
   return leaves;
 }
 
-// "########" by the share, for eight steps.
+// Draws a bar such as "########", in eight steps.
 std::string bar_of(double share) {
   constexpr double kLongest = 20;
   return std::string(static_cast<std::size_t>(std::lround(kLongest * share)), '#');
@@ -309,8 +309,9 @@ std::string causes_text(const CausesAnswer& answer, std::size_t width) {
   return screen(lines, width);
 }
 
-// An admin did the same as a shadow if muster was told to do it in that incident, or by what made
-// the node healthy: a new boot is a reboot, the same boot a reset or a restarted service.
+// An admin did the same as a shadow if they made muster do it in that incident. Otherwise, the way
+// the node became healthy decides: a new boot means a reboot, the same boot a reset or a service
+// restart.
 Result<ActionsAnswer> ask_actions(Database& database, const Nodes& nodes, std::int64_t since) {
   struct Shadow {
     std::int64_t node, at;

@@ -31,10 +31,10 @@ struct ParsedDocument {
 
 struct ImportCounts {
   std::uint64_t documents = 0;
-  std::uint64_t reports = 0;    // new ones
-  std::uint64_t events = 0;     // likewise
-  std::uint64_t snapshots = 0;  // likewise
-  std::uint64_t known = 0;      // records that the store had
+  std::uint64_t reports = 0;    // new reports
+  std::uint64_t events = 0;     // new events
+  std::uint64_t snapshots = 0;  // new snapshots
+  std::uint64_t known = 0;      // records that the store already had
   std::uint64_t refused = 0;
   std::vector<std::string> complaints;  // about the first refused ones
 };

@@ -94,7 +94,7 @@ class Renewal {
     }
   };
 
-  // What the walk through the reports of a node knows.
+  // The state of the walk through a node's reports.
   struct Past {
     std::optional<std::int64_t> since;     // reports until then are in it
     std::vector<SeatInterval> open_seats;  // in the store

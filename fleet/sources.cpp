@@ -21,7 +21,7 @@ namespace fs = std::filesystem;
 constexpr std::size_t kLargest = 64UL << 20U;  // of a document
 constexpr std::size_t kPiece = 256UL << 10U;
 
-// Whether a line is a document by itself, and not the first line of an indented one.
+// Whether a line is a complete document, not the first line of an indented one.
 bool is_document(std::string_view line) {
   return line.starts_with('{') && line.ends_with('}') &&
          read_json_text(line, [](const JsonReader& /*unread*/) {}).has_value();

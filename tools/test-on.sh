@@ -7,7 +7,7 @@
 #   RELEASE   bookworm, trixie, sid
 #   DIR       where the root is made and kept, so that a second run is fast; by default a temporary
 #             folder, which is removed
-#   COMMAND   runs in the source tree there, in place of all tests
+#   COMMAND   runs in the source tree there, instead of all tests
 #   --build   compiles everything and runs nothing
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."

@@ -19,7 +19,7 @@ namespace {
 
 constexpr std::size_t kPage = 4096;
 constexpr std::size_t kLargePage = std::size_t{2} << 20U;
-// Larger buffers use large pages, with which Open MPI moves 256 KiB and more a fifth faster, but 32
+// Larger buffers use large pages, which let Open MPI move 256 KiB and more a fifth faster, but 32
 // KiB a tenth slower. Hence the two pairs of buffers.
 constexpr std::uint64_t kLong = std::uint64_t{64} << 10U;
 

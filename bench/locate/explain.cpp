@@ -55,7 +55,7 @@ class Explanation {
     const Suspect* suspect = nullptr;
     Culprit culprit{};                        // its devices are those that are slow by themselves
     std::vector<std::string> device_rates{};  // of these
-    std::string partner{};                    // with which they were measured; empty if not
+    std::string partner{};                    // the node they were measured with; empty if none
     bool inside_low = false;
     std::vector<double> odds{};
 

@@ -99,7 +99,7 @@ void add_evidence(const NodeTests& tests, Culprit& culprit) {
     evidence.push_back(fmt::format("not tested from within: {}", tests.trouble));
     return;
   }
-  // Before the partners with which the node is slow.
+  // Before the partners that the node is slow with.
   const auto shown = std::min(kMaxReasons, tests.wrong.size());
   for (std::size_t i = 0; i < shown; ++i) {
     evidence.insert(evidence.begin() + static_cast<std::ptrdiff_t>(i),

@@ -155,7 +155,7 @@ class RateTable {
     return static_cast<double>(*place);
   }
 
-  // The node with the three partners with which it reached its score.
+  // The node with the three partners that gave it its score.
   [[nodiscard]] Suspect suspect(Node node, const Scale& scale) const {
     constexpr std::size_t kShown = 3;
     Suspect suspect{.node = node};

@@ -67,11 +67,11 @@ constexpr std::array kOptions{
     option<&C::output>(
         "--output", "FILE",
         "write the report to FILE, replacing it atomically; %h in its name stands for this host"),
-    option<&C::cuda>("--cuda", "FILE", "in place of the driver's libcuda.so.1"),
-    option<&C::nvml>("--nvml", "FILE", "in place of libnvidia-ml.so.1"),
-    option<&C::nccl>("--nccl", "FILE", "in place of libnccl.so.2"),
-    option<&C::cublas>("--cublas", "FILE", "in place of libcublasLt.so"),
-    option<&C::verbs>("--verbs", "FILE", "in place of libibverbs.so.1"),
+    option<&C::cuda>("--cuda", "FILE", "load this instead of the driver's libcuda.so.1"),
+    option<&C::nvml>("--nvml", "FILE", "load this instead of libnvidia-ml.so.1"),
+    option<&C::nccl>("--nccl", "FILE", "load this instead of libnccl.so.2"),
+    option<&C::cublas>("--cublas", "FILE", "load this instead of libcublasLt.so"),
+    option<&C::verbs>("--verbs", "FILE", "load this instead of libibverbs.so.1"),
     option<&C::verbose>("-v,--verbose", "", "print the recognised hardware and why"),
     option<&C::quiet>("-q,--quiet", "", "print only what is wrong"),
 };

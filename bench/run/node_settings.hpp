@@ -47,7 +47,7 @@ struct Settings {
 [[nodiscard]] Settings apply_settings(const Profile& profile, BackendKind kind,
                                       Variables& variables, const Root& root = Root());
 
-// The job's own setting with which NCCL uses only a part of a node, "NCCL_P2P_DISABLE=1"; empty if
+// The job's own setting that makes NCCL use only a part of a node, "NCCL_P2P_DISABLE=1"; empty if
 // it sets none, or as the profile does.
 [[nodiscard]] std::string limiting_setting(const Profile& profile, const Variables& variables);
 [[nodiscard]] Variables without_limiting_settings(Variables variables);

@@ -37,7 +37,7 @@ struct RunRecord {
   std::vector<Row> rows;           // of the current collective
   bool limited = false;            // a collective before it had a limit
   Report before;                   // findings and measurements of the collectives before it
-  std::vector<PartResult> parts;   // with --split, in place of `rows`
+  std::vector<PartResult> parts;   // with --split, instead of `rows`
   TransportFacts transport;
   std::vector<std::string> ways;                      // transports, with their pairs of ranks
   std::vector<std::string> warnings;                  // of NCCL

@@ -41,7 +41,7 @@ struct Arrival {
   Descriptor socket;
 };
 
-// Receives the greetings of all that connect to a listener, and refuses strangers.
+// Receives the greetings of all processes that connect to a listener, and refuses strangers.
 class Doorkeeper {
  public:
   // `limit` is how long a greeting may take. `log` is called once for each distinct refusal.

@@ -55,7 +55,7 @@ constexpr std::array kOptions{
     option<&C::number>("--number", "bf16|fp16", "type of products and gradients (default bf16)"),
     option<&C::min_tokens, take_rate_of_tokens>(
         "--min-tokens", "N", "fail below this number of tokens per second of the whole job"),
-    option<&C::cublas>("--cublas", "FILE", "in place of libcublasLt.so"),
+    option<&C::cublas>("--cublas", "FILE", "load this instead of libcublasLt.so"),
 };
 
 constexpr double kBytesOfGradient = 2;  // bf16 and fp16

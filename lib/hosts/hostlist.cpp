@@ -279,7 +279,7 @@ class HostlistFolder {
 
  private:
   void fold(std::size_t behind) {
-    // By the name with an opening bracket in place of the number.
+    // By the name, with an opening bracket instead of the number.
     std::unordered_map<std::string, std::vector<Member>> alike;
     for (const auto place : std::exchange(left_, {})) {
       const std::string_view name = names_[place];

@@ -126,7 +126,7 @@ struct IbPort {
   MUSTER_FIELD(ByName<Fact<std::uint64_t>>, hw_counters, "counters of the function");
   MUSTER_FIELD(ByName<std::uint64_t>, link_errors,
                "bits corrected and symbols lost on the link, as its network "
-               "interface counts them (ethtool -S); empty where none does");
+               "interface counts them (ethtool -S); empty if it does not");
 };
 
 struct Hca {

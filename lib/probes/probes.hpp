@@ -55,7 +55,7 @@ struct Wanted {
 
 // How to query NVML.
 struct NvmlOptions {
-  std::string library;  // in place of the driver's; empty for that
+  std::string library;  // replaces the driver's; empty: the driver's
   NvmlParts parts = NvmlParts::all();
 };
 

@@ -57,7 +57,7 @@ void conclude(Report& report, const std::vector<std::string>& checks,
 [[nodiscard]] std::string sentence(const Finding& finding);
 
 // The verdict in one line, without its end: the leading finding, the number of others, the
-// coverage. `leading` leads in place of leading_finding().
+// coverage. `leading` comes first instead of leading_finding().
 [[nodiscard]] std::string one_line(const Report& report, std::size_t max_length,
                                    const Finding* leading = nullptr);
 

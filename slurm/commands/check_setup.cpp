@@ -147,7 +147,7 @@ class SetupCheck {
         rules_.memory == "none"
             ? std::string("is none")
             : fmt::format("the node's field {} has a text of the site's", rules_.memory);
-    lines_.warn("memory", fmt::format("{}: muster resumes no node by itself", why));
+    lines_.warn("memory", fmt::format("{}: muster resumes no node on its own", why));
   }
 
   void check_files() {

@@ -96,7 +96,7 @@ void Enforcement::note_refusal() {
   }
 }
 
-// Any run that judged the check ends its refusal: a health check can end that of a prolog.
+// Any run that judged the check ends its refusal: a health check can end a prolog's refusal.
 void Enforcement::report_end_of_refusal() {
   if (request_.dry_run || !result_.events.empty()) return;
   // Every sick run makes the next one ask Slurm, so most runs need no look into the history.

@@ -26,7 +26,7 @@ namespace muster::slurm {
 
 [[nodiscard]] bool is_in(const NodeState& node, std::string_view partition);
 // The number of the partition's nodes that are up. If most nodes are powered down, a share of all
-// nodes could be all that are up.
+// nodes could be all nodes that are up.
 [[nodiscard]] std::size_t nodes_up_in(std::string_view partition,
                                       const std::vector<NodeState>& cluster);
 

@@ -131,8 +131,8 @@ struct Rules {
   MUSTER_FIELD(std::string, conf, "slurm.conf, if SLURM_CONF is not set");
   MUSTER_FIELD(
       std::string, memory,
-      "a node's field in Slurm for what muster knows of its drain: extra, comment or none") =
-      "extra";
+      "the field of a node in Slurm where muster stores what it knows about the drain: extra, "
+      "comment or none") = "extra";
   // Empty: none.
   MUSTER_FIELD(std::string, nhc_conf,
                "hooks judge by this NHC configuration instead of the context's checks");

@@ -18,7 +18,7 @@ enum class Trust {
   good,       // the last verdict is healthy
   untested,   // there is no verdict
   suspect,    // the last verdict is unhealthy
-  confirmed,  // the last two are, and another node has passed meanwhile
+  confirmed,  // the last two are, and another node has passed in between
 };
 
 [[nodiscard]] std::string_view to_string(Trust trust);

@@ -39,7 +39,7 @@ TEST(RecognitionTest, ANodeWithoutItsRdmaStackIsUnhealthyEvenIfRecognised) {
   EXPECT_EQ(seen.report.verdict, Verdict::unhealthy);
 }
 
-// Enters a namespace in which all that a probe may read is empty, except below the root.
+// Enters a namespace in which everything that a probe may read is empty, except below the root.
 std::string in_empty_world(const std::string& command) {
   std::string script;
   for (const char* folder : {"/sys", "/etc", "/run", "/var", "/opt", "/proc/sys", "/proc/1"}) {

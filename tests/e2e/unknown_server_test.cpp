@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A server without a profile, with each single fault: faults of devices that have equals are found
-// under `generic`, and all that such a machine shows are found under the profile that `muster
+// under `generic`, and everything that such a machine shows is found under the profile that `muster
 // profiles make` writes from the healthy node.
 #include <fmt/format.h>
 #include <gmock/gmock.h>

@@ -144,7 +144,7 @@ bool change_tree(const Tree& before, const Tree& after, const fs::path& director
     std::error_code failed;
     fs::remove_all(directory / path, failed);
     if (failed) return false;
-    // Remove a folder that became empty, because an empty directory is an observation of its own.
+    // Remove a folder that became empty, because an empty directory is an observation, too.
     for (fs::path parent = (directory / path).parent_path(); parent != directory;
          parent = parent.parent_path()) {
       if (::rmdir(parent.c_str()) != 0) break;

@@ -30,7 +30,7 @@ constexpr std::size_t kBits = sizeof(unsigned long) * CHAR_BIT;
 
 std::size_t bytes_of(const Mask& mask) { return mask.size() * sizeof(unsigned long); }
 
-// Binds all threads, including those of the driver and the group. One may end meanwhile.
+// Binds all threads, including those of the driver and the group. A thread may end at any time.
 Result<void> bind_all_threads(const Cpus& cpus) {
   std::error_code failure;
   for (std::filesystem::directory_iterator at("/proc/self/task", failure), end;

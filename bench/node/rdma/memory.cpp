@@ -129,7 +129,8 @@ Result<std::optional<Difference>> RdmaMemory::compare(std::uint64_t seed, std::u
   return difference.words == 0 ? std::nullopt : std::optional(difference);
 }
 
-// First makes all that HCAs have written visible to the GPU, unless it orders their writes itself.
+// First makes everything that HCAs have written visible to the GPU, unless it orders their writes
+// itself.
 Result<void> RdmaMemory::read_gpu(std::span<std::uint64_t> words) {
   constexpr int kCurrentContext = 0;
   TRY(gpu_->use());

@@ -47,7 +47,7 @@ inline std::set<Node> accused(const SearchResult& result) {
   return nodes;
 }
 
-// The nodes that have a fault of their own.
+// The nodes that are faulty themselves.
 inline std::set<Node> guilty(const SimCluster& cluster) {
   using Kind = SimFault::Kind;
   constexpr std::array kOwn{Kind::slow_node, Kind::slow_hca, Kind::slow_gpu, Kind::slow_large,

@@ -57,7 +57,7 @@ done
 # A node of which nothing is known is unknown, now and from its snapshot.
 expect 2 'node-7 is unknown' "${here[@]}"
 
-# To node-problem-detector a run without a verdict is a condition of its own, on standard output.
+# For node-problem-detector, a run without a verdict is a separate condition, on standard output.
 expect 2 '^unknown: ' "${here[@]}" --format npd
 expect 1 '^unknown: ' "${here[@]}" --format npd_undecided
 sick=$(dirname "$0")/../../nodes/simulated/nd96isr_h100_v5_sick.json

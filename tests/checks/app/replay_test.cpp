@@ -22,7 +22,7 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 using ::testing::StartsWith;
 
-// A node of which nothing is known but its name.
+// A node about which nothing is known except its name.
 std::string written(std::string name) {
   Snapshot snapshot{.taken = "2026-11-20T12:00:00Z"};
   snapshot.identity = observed(Identity{.hostname = std::move(name)});

@@ -32,7 +32,7 @@ class MeasureTest : public ::testing::Test {
     return (dir_.path() / name).string();
   }
 
-  // A shell script in place of muster-bench.
+  // A shell script that replaces muster-bench.
   void script(std::string_view body) {
     dir_.write("muster-bench", fmt::format("#!/bin/sh\n{}\n", body));
     ::chmod(path("muster-bench").c_str(), 0755);

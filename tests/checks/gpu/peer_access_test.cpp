@@ -171,7 +171,7 @@ Profile profile() {
   return profile;
 }
 
-// Without nvidia_peermem, and with all that dma-buf needs.
+// Without nvidia_peermem, but with everything that dma-buf needs.
 Snapshot with_dma_buf() {
   Snapshot node = gpu_node::node();
   node.kernel = observed(Kernel{.release = "5.15.0-1073-azure"s,

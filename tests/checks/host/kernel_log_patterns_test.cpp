@@ -170,7 +170,7 @@ TEST(KernelLogPatternsTest, EveryFaultHasARemedy) {
 // patterns: which faults they are, of which device, and whether they take a node from work.
 struct Excerpt {
   std::string_view lines;
-  std::vector<std::string> found;  // "outcome device class", sorted; empty where all is well
+  std::vector<std::string> found;  // "outcome device class", sorted; empty if all is well
 };
 
 const std::vector<Excerpt> kExcerpts{

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The whole path through NCCL, on a fake driver and library with a clock of their own: sixteen
+// The whole path through NCCL, on a fake driver and library with their own clock: sixteen
 // ranks on two nodes of eight GPUs.
 #include <fmt/format.h>
 #include <gmock/gmock.h>

@@ -135,7 +135,8 @@ struct Scenario {
   MUSTER_FIELD(ByName<int>, answers, "the errors that functions return");
   MUSTER_FIELD(std::string, network, "ib+gdr, ib, socket") = "ib+gdr";
   MUSTER_FIELD(std::string, warning, "that NCCL prints while it starts");
-  MUSTER_FIELD(std::vector<std::string>, diagnosis, "that NCCL prints of its paths, from 2.31 on");
+  MUSTER_FIELD(std::vector<std::string>, diagnosis,
+               "lines that NCCL prints about its paths, since 2.31");
   MUSTER_FIELD(std::string, cause, "of socket: no_device, disabled, net, plugin") = "no_device";
   MUSTER_FIELD(std::string, inside, "p2p, shm, nvls") = "p2p";
   MUSTER_FIELD(std::vector<std::string>, log, "further lines, without their prefix");

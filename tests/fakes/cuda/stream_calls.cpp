@@ -15,7 +15,7 @@ using muster::bench::cuda::Stream;
 namespace muster::fakes::gpu {
 namespace {
 
-// Runs all that can run. Returns whether nothing is left.
+// Runs everything that can run. Returns whether nothing is left.
 bool advance(StreamState& stream) {
   if (stream.stopped) return stream.waiting.empty();
   // Two streams may wait for each other's events in turn.

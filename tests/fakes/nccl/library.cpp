@@ -150,7 +150,7 @@ int begin(Communicator* made, int ranks, const UniqueId& id, int rank, bool bloc
   return nccl::kInProgress;
 }
 
-// Waits until the communicator has done its call; others may call meanwhile.
+// Waits until the communicator has done its call. Others may call at the same time.
 int wait_for(Communicator handle) {
   for (;;) {
     {

@@ -282,7 +282,7 @@ TEST(ShippedProfilesTest, EnvironmentsMatchTheNodesNcclConf) {
   }
 }
 
-using Rate = std::optional<double>;  // none if the profile does not tell
+using Rate = std::optional<double>;  // none if the profile does not set it
 
 constexpr double kBitsPerByte = 8;
 

@@ -21,7 +21,7 @@ TEST(SlurmConfigTest, ReadsTheOutputOfScontrol) {
                           Pair("SLURM_VERSION", "22.05.8")));
 }
 
-// Slurm may have several prologs from 24.05 on, and then numbers them.
+// Since 24.05, Slurm may have several prologs, which it numbers.
 TEST(SlurmConfigTest, NumberedEntriesAreOne) {
   EXPECT_THAT(
       parse_config("Epilog[0]               = /e\n"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Programs in place of Slurm's, which keep one line of sinfo in a file, a site that names them, and
+// Fakes of Slurm's programs, which keep one line of sinfo in a file, a site that names them, and
 // commands and hooks that run with both.
 #pragma once
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `muster hook` by the lines of NHC's configuration: what it tells programs in place of Slurm's.
+// `muster hook` by the lines of NHC's configuration: its calls to fakes of Slurm's programs.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -78,7 +78,7 @@ TEST_F(HookNhcConfTest, ALineThatFailsDrainsAndResumesOnceItHolds) {
                                           HasSubstr("nhc.check_hw_eth passes"))));
 }
 
-// The profile's checks would find this node, of which next to nothing is known, undecided.
+// By the profile's checks this node would be undecided, because next to nothing is known about it.
 TEST_F(HookNhcConfTest, OnlyTheLinesAreJudged) {
   lines(kLine);
   site("  unknown: {\"*\": drain}\n");

@@ -108,7 +108,7 @@ class StatusCommandTest : public SlurmTest {
   }
 };
 
-// A wrong limit, of which the breaker let ten drains through.
+// A wrong limit: the breaker let ten of its drains through.
 TEST_F(StatusCommandTest, NamesTheStoppedCheckOfAThousandNodes) {
   std::string lines;
   for (int i = 1; i <= 1000; ++i) {

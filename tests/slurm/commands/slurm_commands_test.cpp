@@ -241,7 +241,7 @@ TEST_F(SlurmCommandsTest, TheGuideNamesEveryKeyOfAnEvent) {
   }
 }
 
-// A node of which nothing is known; the site drains such nodes, so that Slurm is needed.
+// A node about which nothing is known. The site drains such nodes, so Slurm is needed.
 class HookTest : public SlurmCommandsTest {
  protected:
   void begin_slurm(std::string_view rules) const {

@@ -38,7 +38,7 @@ std::string remembered(const std::string& reason, Remedy remedy, bool accepted) 
 
 class BreakerTest : public ::testing::Test {
  protected:
-  // A hundred nodes, five of which may be drained for one check, `apart` from each other.
+  // A hundred nodes, five of which may be drained for one check, at intervals of `apart`.
   void drain_some(std::size_t count, seconds apart) {
     for (std::size_t i = 0; i < count; ++i) {
       nodes[i] = drained(nodes[i], kLimits, kNow + static_cast<int>(i) * apart);
@@ -207,7 +207,7 @@ TEST(WithinAllowanceTest, TenOfAHundredDrainedAtOnceStay) {
   EXPECT_EQ(count_covered(nodes, shares()), 10U);
 }
 
-// Most nodes of a cloud partition do not exist: a wrong limit would drain all that do.
+// Most nodes of a cloud partition do not exist: a wrong limit would drain all nodes that do.
 TEST(WithinAllowanceTest, CountsOnlyNodesThatAreUp) {
   for (const auto* const state : {"idle~", "idle#", "idle%", "powered_down", "future", "down*"}) {
     auto nodes = idle_nodes(100);

@@ -108,7 +108,7 @@ TEST(NcclTimesTest, MeasuresTheBandwidthOfEveryCollective) {
   for (std::size_t i = 0; i < kCollectives; ++i) {
     const Operation operation{.collective = static_cast<Collective>(i), .bytes = 1 << 20};
     const auto by = definition_of(operation.collective).nccl.by;
-    // The fake treats each group as an operation of its own.
+    // The fake treats each group as a separate operation.
     if (by == NcclUse::By::nothing || by == NcclUse::By::groups) continue;
     const auto name = to_string(operation.collective);
     EXPECT_THAT(busbw({.ranks = 4, .scenario = fmt::format(R"({{"busbw": {{"{}": 50}}}})", name)},
