@@ -48,7 +48,7 @@ TEST(NodesTest, LinesOfAFileAreChecked) {
   EXPECT_EQ(error("n1\nn2 rack=4"),
             "order:2: unexpected \"rack=4\", expected host=, serial= or group=");
   EXPECT_EQ(error("n1 host="), "order:1: host= has no value");
-  EXPECT_THAT(error("n[1-2] serial=5"), HasSubstr("are of one"));
+  EXPECT_THAT(error("n[1-2] serial=5"), HasSubstr("are for a single node"));
 }
 
 TEST(NodesTest, ASerialIsAtOneNode) {
@@ -86,7 +86,7 @@ TEST(DifferenceTest, NamesTheFirst) {
   EXPECT_THAT(difference(order, Nodes{{.name = "n1", .host = "a"}, {.name = "n2"}}),
               HasSubstr("another host"));
   EXPECT_EQ(difference(Plan{}, Plan{}), "");
-  EXPECT_EQ(difference(Plan{}, Plan{.soak_s = 60}), "soak_s of its plan is 86400, and 60 now");
+  EXPECT_EQ(difference(Plan{}, Plan{.soak_s = 60}), "soak_s was 86400 in its plan and is 60 now");
 }
 
 }  // namespace
