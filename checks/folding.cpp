@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Groups findings with one cause over many devices or checks.
+// Groups findings that have one cause but affect many devices or checks.
 #include <fmt/ranges.h>
 
 #include <algorithm>

@@ -67,7 +67,7 @@ class CpuTimer {
 
   void start() { begin_ = now(); }
 
-  // Since the last start(); 0 if it does not run.
+  // CPU time since the last start(); 0 if it does not run.
   [[nodiscard]] double seconds() const { return now() - begin_; }
 
  private:

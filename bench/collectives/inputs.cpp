@@ -18,7 +18,7 @@ std::uint64_t random_at(std::uint64_t element, std::uint64_t rank) {
   return mixed(mixed(element) ^ mixed(~rank));
 }
 
-// From `low` to `high`, both included.
+// Returns a number from `low` to `high`, both included.
 int between(std::uint64_t random, int low, int high) {
   const auto count = static_cast<std::uint64_t>(std::max(1, high - low + 1));
   return low + static_cast<int>((random >> 20U) % count);

@@ -75,7 +75,7 @@ struct Half {
 using F16 = Half<from_f16, to_f16>;
 using Bf16 = Half<from_bf16, to_bf16>;
 
-// In software: no processor adds 8-bit floating-point numbers.
+// Adds in software, because no processor adds 8-bit floating-point numbers.
 template <Type type>
 struct F8 {
   using Stored = std::uint8_t;

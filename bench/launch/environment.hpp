@@ -27,13 +27,13 @@ class Environment {
 
   [[nodiscard]] bool has(std::string_view name) const { return !text(name).empty(); }
 
-  // Those of `names` that are not set.
+  // Returns the names that are not set.
   [[nodiscard]] std::vector<std::string_view> missing(
       const std::vector<std::string_view>& names) const;
 
   // A whole number from 0 to 2^24; empty if it is not set.
   [[nodiscard]] Result<std::optional<int>> number(std::string_view name) const;
-  // The same, and an error if it is not set.
+  // Like the function above, but it is an error if the variable is not set.
   [[nodiscard]] Result<int> required(std::string_view name) const;
   // 1 to 65535; `otherwise` if it is not set.
   [[nodiscard]] Result<std::uint16_t> port(std::string_view name, std::uint16_t otherwise) const;

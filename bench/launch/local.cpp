@@ -36,7 +36,7 @@ class RankSupervisor {
 
   void add(int rank, pid_t pid) { children_.push_back({.rank = rank, .pid = pid}); }
 
-  // Until the last child has ended.
+  // Waits until the last child has ended.
   [[nodiscard]] LocalEnd wait() {
     for (reap(); !all_ended(); reap()) {
       if (const auto signal = signals_.next(next_deadline())) pass_on(*signal);

@@ -44,10 +44,10 @@ struct LocalOptions {
   std::chrono::milliseconds stopped = std::chrono::seconds(5);
 };
 
-// For a place that may_become() accepts. Returns in each child, and finally in the process itself,
-// which passes SIGTERM, SIGINT and SIGHUP on, and signals a failed rank's number to the others. No
-// child outlives it. Its status is rank 0's, or the worst of the others if rank 0 succeeded or was
-// killed. Call this before starting threads.
+// Starts the ranks of a place that may_become() accepts. Returns in each child, and finally in the
+// process itself, which passes SIGTERM, SIGINT and SIGHUP on, and signals a failed rank's number to
+// the others. No child outlives it. Its status is rank 0's, or the worst of the others if rank 0
+// succeeded or was killed. Call this before starting threads.
 [[nodiscard]] Result<std::variant<LocalRank, LocalEnd>> fork_local_ranks(
     const Place& place, const LocalOptions& options);
 

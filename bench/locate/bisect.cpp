@@ -32,7 +32,7 @@ Halves halves_of(const NodeSet& all) {
   return {{all.begin(), middle}, {middle, all.end()}};
 }
 
-// Parts whose sizes differ by one at most, without empty ones.
+// Returns parts whose sizes differ by at most one, without empty ones.
 std::vector<NodeSet> parts_of(const NodeSet& all, std::size_t count) {
   std::vector<NodeSet> parts;
   for (std::size_t i = 0; i < count; ++i) {
@@ -43,7 +43,7 @@ std::vector<NodeSet> parts_of(const NodeSet& all, std::size_t count) {
   return parts;
 }
 
-// Empty if one of them is.
+// Joins two sets; empty if one of them is empty.
 NodeSet join(NodeSet a, const NodeSet& b) {
   if (a.empty() || b.empty()) return {};
   append(a, b);

@@ -15,8 +15,8 @@ namespace muster::bench::locate {
 
 inline constexpr std::string_view kLocateCheck = "bench.locate";
 
-// One for each culprit, or a pass of the job. The device is the name of a slow node or leaf switch,
-// or "a-b" for a link.
+// Returns one finding for each culprit, or a pass for the job. The device is a slow node or leaf
+// switch, or "a-b" for a link.
 [[nodiscard]] std::vector<Finding> findings_of(const SearchResult& result);
 
 // The slow nodes whose findings fail, in the order of the culprits; not the nodes of a link or a
@@ -41,7 +41,7 @@ inline constexpr std::string_view kLocateCheck = "bench.locate";
 // the order of time. The rate of a pair that did not finish is null.
 [[nodiscard]] std::string pairs_json(const SearchResult& result);
 
-// The same as lines "a,b,gbps".
+// Returns the same as lines "a,b,gbps".
 [[nodiscard]] std::string pairs_csv(const SearchResult& result);
 
 // A character for each pair, by its lowest rate. Empty for more nodes than fit.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The ranks of a job as what a search measures: rank 0 sends each round to all ranks, which take
-// part in the groups of their nodes. A slow node tests itself from within: it runs `muster-bench
-// node` as a separate process.
+// Lets a search measure the ranks of a job: rank 0 sends each round to all ranks, which take part
+// in the groups of their nodes. A slow node tests itself from within: it runs `muster-bench node`
+// as a separate process.
 #pragma once
 
 #include <array>
@@ -34,7 +34,7 @@ struct NodeTests {
 
 void add_evidence(const NodeTests& tests, Culprit& culprit);
 
-// The nodes that ranks run on. An error unless each has the same number of ranks.
+// Returns the nodes that the ranks run on; an error unless each has the same number of ranks.
 [[nodiscard]] Result<Nodes> nodes_of(const Agreement& agreed);
 
 // A step that all ranks take together.
@@ -64,25 +64,25 @@ class Job final : public Measurer {
   // All arguments must outlive the job.
   Job(RankContext& self, const Operation& operation, const LocateCommand& command);
 
-  // On rank 0. A group has not finished if its back end does not return within the operation
-  // deadline, or if it has lost a rank. A node with a lost rank is not measured again, nor one with
-  // which none of three others has ever finished.
+  // Call this on rank 0. A group has not finished if its back end does not return within the
+  // operation deadline, or if it has lost a rank. A node with a lost rank is not measured again,
+  // nor one with which none of three others has ever finished.
   [[nodiscard]] Result<std::vector<GroupRates>> measure(const std::vector<NodeGroup>& groups,
                                                         int repeats) override;
 
-  // On rank 0, by one more operation, which NCCL logs.
+  // Call this on rank 0. Runs one more operation, which NCCL logs.
   [[nodiscard]] Result<std::string> algorithm_among(const std::vector<Node>& nodes) override;
 
   [[nodiscard]] std::string loss_of(Node node) const override { return records_[node].loss; }
 
-  // On rank 0. These nodes test themselves at the same time, by the command's tests.
+  // Call this on rank 0. These nodes run the command's tests on themselves, all at the same time.
   [[nodiscard]] Result<std::vector<NodeTests>> test(const std::vector<Node>& nodes);
-  // On rank 0, after the last round.
+  // Call this on rank 0, after the last round.
   [[nodiscard]] Result<void> end();
-  // On the other ranks: takes part until end().
+  // Call this on the other ranks. Takes part until end().
   [[nodiscard]] Result<void> serve();
 
-  // On rank 0: a row with the wrong elements for each group of each round.
+  // On rank 0: one row with the wrong elements for each group of each round.
   [[nodiscard]] const std::vector<Row>& received() const { return received_; }
 
   // Why groups did not finish, a line each.
@@ -95,7 +95,8 @@ class Job final : public Measurer {
     std::string loss{};             // how a rank of it was lost; a sentence
   };
 
-  // On rank 0: sends the step to all ranks and takes it. Returns the messages of all ranks.
+  // On rank 0: sends the step to all ranks, takes part in it, and returns the messages of all
+  // ranks.
   [[nodiscard]] Result<std::vector<std::string>> order(const JobStep& step);
   // Returns the messages of all ranks on rank 0, and nothing elsewhere.
   [[nodiscard]] Result<std::vector<std::string>> take(const JobStep& step);

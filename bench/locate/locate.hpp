@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The search for what is slow, its steps and its result: the culprits, the evidence, and what was
-// ruled out. One measurement accuses no node, and neither does a slow partner.
+// The search for slow parts, its steps and its result: the culprits, the evidence, and the parts
+// that were ruled out. Neither a single measurement nor a slow partner is enough to accuse a node.
 #pragma once
 
 #include <cstdint>
@@ -48,7 +48,7 @@ struct Culprit {
   std::string loss{};          // how the processes of a node ended; says nothing about its parts
   bool of_device = false;      // the rates are those of one device, not of a whole node
   double gbps = 0;             // the best measurement
-  double share = 0;            // of what healthy ones reach
+  double share = 0;            // as a share of the healthy rate
   // The rate of a job with this culprit and without the others, if that was measured.
   std::optional<double> job_gbps{};
   double probability = 0;
@@ -66,7 +66,7 @@ struct Culprit {
   return {.nodes = std::move(nodes), .evidence = {std::move(why)}};
 }
 
-// The least rates of healthy nodes: of two of them, and of a job on all nodes of the search.
+// The lowest rates of healthy nodes: of a pair, and of a job on all nodes of the search.
 struct Limits {
   Floor pair{}, job{};
 };
@@ -149,8 +149,8 @@ struct SwitchVerdict {
 // or several pairs with a node of it.
 [[nodiscard]] bool points_to_a_switch(const Suspicion& suspicion, const Nodes& nodes);
 
-// Without a topology: groups of nodes that are fine among themselves and slow with the others, as
-// if each had a leaf switch of its own. Empty if there are none.
+// Without a topology, finds groups of nodes that are fine among themselves and slow with the
+// others, as if each group had its own leaf switch. Empty if there are none.
 [[nodiscard]] Result<std::vector<std::vector<Node>>> groups_apart(const Suspicion& suspicion,
                                                                   Rounds& rounds,
                                                                   SearchResult& result);
@@ -167,7 +167,7 @@ enum class Strategy {
 struct SearchOptions {
   Strategy strategy = Strategy::automatic;
   Floor floor{};  // of pairs
-  // The least rate of all nodes together with this algorithm of the library; may be empty.
+  // Returns the lowest rate that all nodes together must reach with this algorithm; may be empty.
   std::function<Floor(std::string_view algorithm)> job_limit{};
   bool closely = false;  // for small losses, and of each device
   Rounds::Watch watch{};
@@ -192,21 +192,22 @@ struct SearchOptions {
 [[nodiscard]] Result<std::vector<Culprit>> explain(const Suspicion& suspicion, const Nodes& nodes,
                                                    Rounds& rounds);
 
-// Measures all nodes together that no culprit excludes. If they reach less than their pairs do,
-// bisects them, excludes what it finds, and begins again. Sets `together` and adds culprits. Then
-// measures them with one culprit at a time: the difference is what it costs the job.
+// Measures together all nodes that no culprit excludes. If they reach less than their pairs do,
+// bisects them, excludes the culprits that it finds, and starts over. Sets `together` and adds
+// culprits. Then measures with one culprit at a time: the difference is its cost to the job.
 [[nodiscard]] Result<void> measure_together(Rounds& rounds, SearchResult& result);
 
-// Whether a job without some nodes is without this culprit.
+// Whether leaving these nodes out of a job also leaves out this culprit.
 [[nodiscard]] bool is_left_out(const Culprit& culprit);
 
-// These nodes: slow nodes, all of a slow leaf switch, and one of a slow link.
+// Returns the nodes to leave out: slow nodes, all nodes of a slow leaf switch, and one of a slow
+// link.
 [[nodiscard]] std::vector<Node> left_out(const std::vector<Culprit>& culprits);
 
 // The rate of a job with this culprit, measured or estimated; 0 if it does not finish.
 [[nodiscard]] double job_rate(const Culprit& culprit, const SearchResult& result);
 
-// How much that is less than without it.
+// Returns how much lower that is than the rate without it.
 [[nodiscard]] double job_cost(const Culprit& culprit, const SearchResult& result);
 
 // Whether a large group reaches much less than healthy pairs, or did not finish.

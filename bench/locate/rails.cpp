@@ -150,7 +150,7 @@ Result<Suspicion> rails(Rounds& rounds, const std::vector<Suspect>& slow, Search
                                                std::move(pairs), nodes, rounds));
     const auto scale = first_scale(finished(again.round), again.round.noise, floor);
     add_slow(slow_devices, again, scale.value_or(*usual), suspicion.devices);
-    // One measurement accuses no node: those that were slow once are measured again.
+    // A single measurement is not enough to accuse a node, so slow nodes are measured again.
     std::erase_if(suspects, [&](Node node) { return worst_of(slow_devices[node]).size() != 1; });
   }
   for (Node node = 0; node < nodes.count(); ++node) {

@@ -33,8 +33,8 @@ std::optional<Scale> scale_with_noise(const std::vector<double>& values, double 
   return scale_of_spread(spread, tolerance);
 }
 
-// The rates that reach the floor, if they are the minority and far above the others: the median of
-// all would be neither.
+// Returns the rates that reach the floor, if they are a minority and far above the others. The
+// median of all rates would then lie in neither group.
 std::vector<double> clearly_good(const std::vector<double>& values, const Floor& floor) {
   constexpr double kApart = 0.9;
   std::vector<double> good;

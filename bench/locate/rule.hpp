@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// When a bandwidth is low among its peers, and how sure that is.
+// Decides when a bandwidth is low among its peers, and how certain that is.
 #pragma once
 
 #include <cstddef>
@@ -30,7 +30,8 @@ struct Scale {
     return !value || *value < limit;
   }
 
-  // Nearer to the median than to the limit. A value that is neither low nor fine is measured again.
+  // Whether a value is nearer to the median than to the limit. A value that is neither low nor fine
+  // is measured again.
   [[nodiscard]] bool fine(const std::optional<double>& value) const {
     return value && 2 * *value >= median + limit;
   }
@@ -39,7 +40,7 @@ struct Scale {
     return value.value_or(0) / median;
   }
 
-  // For rates that are this factor of those of the scale.
+  // Returns the scale for rates that are `factor` times those of this scale.
   [[nodiscard]] Scale times(double factor) const {
     return {count, factor * median, factor * deviation, factor * limit};
   }
@@ -50,15 +51,15 @@ struct Scale {
 [[nodiscard]] std::optional<Scale> scale_of(const std::vector<double>& values, double noise,
                                             double tolerance = kTolerance);
 
-// With a known deviation, as a share of the median.
+// Makes a scale with a known deviation, as a share of the median.
 [[nodiscard]] std::optional<Scale> scale_around(const std::vector<double>& values, double deviation,
                                                 double tolerance);
 
-// For too few values to compare, from what is usual.
+// Makes a scale for too few values to compare, from the usual one.
 [[nodiscard]] Scale scale_about(double usual, double noise, double limit, std::size_t count);
 
-// The scale of fewer values than kEnough: far below the best of them, or below the floor if the
-// best reaches it, is low.
+// Makes a scale of fewer values than kEnough: a value is low if it is far below the best of them,
+// or below the floor if the best reaches it.
 [[nodiscard]] Scale scale_of_few(double best, double noise, std::size_t count, const Floor& floor);
 
 // The scale of the first values of a search, by comparison with each other. Only if a minority
@@ -67,14 +68,14 @@ struct Scale {
 [[nodiscard]] std::optional<Scale> first_scale(const std::vector<double>& values, double noise,
                                                const Floor& floor, double tolerance = kTolerance);
 
-// "93.5", "187.0", "0.0118": a rate in GB/s.
+// Formats a rate in GB/s: "93.5", "187.0", "0.0118".
 [[nodiscard]] std::string rate_text(double gbps);
 
-// The deviation of one repeat as a share, from how much consecutive repeats of all groups differ. 0
-// if nothing was repeated.
+// Returns the deviation of one repeat as a share, judging by how much consecutive repeats of all
+// groups differ; 0 if nothing was repeated.
 [[nodiscard]] double noise_of(const std::vector<std::vector<double>>& repeats);
 
-// How many repeats make the noise of a median small enough for the tolerance.
+// Returns how many repeats make the noise of a median small enough for the tolerance.
 [[nodiscard]] int repeats_for(double noise, double tolerance = kTolerance);
 
 inline constexpr int kFirstRepeats = 3;

@@ -48,7 +48,7 @@ class Retest {
   }
 
  private:
-  // In as many rounds as there are too few partners for one. A second measurement with the same
+  // Takes several rounds if there are too few partners for one. A second measurement with the same
   // partner would make a slow path look like a slow node.
   [[nodiscard]] Result<void> measure(std::vector<Suspect> suspects) {
     const auto proven = suspicion_.proven;
@@ -248,7 +248,7 @@ Result<Suspicion> screen(Rounds& rounds, SearchResult& result) {
     suspects.push_back({.node = b, .meetings = {{a, gbps, suspicion.scale}}});
     if (suspicion.scale.low(gbps)) slow.push_back({pairs[i], gbps, suspicion.scale});
   }
-  // The node that had no partner is measured now, and once more if it is slow.
+  // Measures the node that had no partner, and once more if it is slow.
   for (Node node = 0; node < nodes.count(); ++node) {
     if (!met[node]) suspects.push_back({.node = node});
   }
@@ -302,7 +302,7 @@ Result<Suspicion> tournament(Rounds& rounds, SearchResult& result) {
     }
     auto suspect = table.suspect(node, *scale);
     if (suspect.meetings.size() < 2 && count > 2) {
-      // One partner accuses no node.
+      // A single partner is not enough to accuse a node.
       result.culprits.push_back(not_enough_data(
           fmt::format("{} is slow with {}, and has no other partner", nodes.names[node],
                       nodes.names[suspect.meetings.front().partner]),

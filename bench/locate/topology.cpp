@@ -14,7 +14,7 @@
 namespace muster::bench::locate {
 namespace {
 
-// One line: a switch with the list of its nodes, or of the switches below it.
+// Parses one line: a switch with the list of its nodes, or of the switches below it.
 struct SwitchLine {
   std::string name;
   std::string_view nodes{}, switches{};

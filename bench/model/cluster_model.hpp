@@ -79,7 +79,7 @@ class ClusterModel {
 
 // The factor by which the `run`-th set of connections makes operations take longer or shorter.
 [[nodiscard]] double run_factor(const SimCluster& cluster, std::uint64_t run);
-// The same of one iteration.
+// The same for one iteration.
 [[nodiscard]] double noise_factor(const SimCluster& cluster, std::uint64_t iteration);
 
 }  // namespace muster::bench

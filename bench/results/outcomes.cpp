@@ -90,7 +90,7 @@ std::vector<WrongResult> wrong_results(const std::vector<Row>& rows) {
   return results;
 }
 
-// One finding for each rank, about its first wrong result.
+// Returns one finding for each rank, about its first wrong result.
 std::vector<Finding> findings_by_rank(const std::vector<WrongResult>& results,
                                       const std::vector<Member>& members) {
   std::vector<Finding> findings;

@@ -113,8 +113,8 @@ struct TableTotals {
 [[nodiscard]] std::string table_row(const Row& row, bool cpu_time = false);
 [[nodiscard]] std::string table_footer(const TableTotals& totals);
 
-// At most two decimals, fewer if the number would be wider than `width`, and no exponent, which
-// many scripts cannot read.
+// Formats with at most two decimals, fewer if the number would be wider than `width`, and no
+// exponent, which many scripts cannot read.
 [[nodiscard]] std::string table_number(double value, std::size_t width);
 
 }  // namespace muster::bench

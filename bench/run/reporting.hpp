@@ -151,7 +151,7 @@ class Reporter {
 
   // The report's verdict in one line; empty before it is written.
   [[nodiscard]] const std::string& verdict_line() const { return verdict_line_; }
-  // For a report that another prints.
+  // For a report that another object prints.
   void note_verdict(const Report& report);
 
  private:

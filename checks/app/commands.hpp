@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The commands of muster: the options of each with the texts about them, and the function that runs
-// it and returns an exit status.
+// The commands of muster: the options of each with their help texts, and the function that runs it
+// and returns an exit status.
 #pragma once
 
 #include <optional>

@@ -32,7 +32,7 @@ struct FleetNode {
 };
 
 [[nodiscard]] FleetNode fleet_node(const Report& report);
-// The same with the facts of the node.
+// Like the function above, and adds the facts of the node.
 [[nodiscard]] FleetNode fleet_node(const Snapshot& snapshot, const Report& report);
 
 // Merges reports with the snapshot of their node, or with each other: the worst verdict and all

@@ -78,7 +78,8 @@ void judge_contradictions(const NcclSettings& settings, Findings& findings) {
   }
 }
 
-// NCCL's syntax: a list of prefixes, "=" and exact names, or "^" and names to exclude.
+// NCCL's syntax: a list of prefixes, "=" followed by exact names, or "^" followed by names to
+// exclude.
 bool names_interface(std::string_view wanted, const std::vector<Interface>& interfaces) {
   if (wanted.starts_with('^')) return true;
   const bool exact = wanted.starts_with('=');

@@ -57,7 +57,7 @@ Finding too_hot(Finding finding) {
   return finding;
 }
 
-// For how long the hardware slowed a GPU down.
+// How long the hardware slowed a GPU down.
 struct SlowTime {
   double part = 0;  // of `seconds`, from 0 to 1
   double seconds = 0;
@@ -75,7 +75,8 @@ bool reports_times(const Snapshot& snapshot) {
   return parse_unsigned(driver.substr(0, driver.find('.'))).value_or(kSince) >= kSince;
 }
 
-// In the last hour, or since boot without an earlier run.
+// How long the hardware slowed the GPU down in the last hour, or since boot if there was no earlier
+// run.
 SlowTimes slow_times_of(const Snapshot& snapshot, const Gpu& gpu) {
   const double uptime = snapshot.identity->uptime_s.value_or(0);
   if (uptime <= 0 || !reports_times(snapshot)) return {};

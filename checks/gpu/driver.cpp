@@ -252,7 +252,7 @@ struct Action {
   std::string_view category{};  // Azure's, if it has one
 };
 
-// By NVML's number.
+// Indexed by NVML's number.
 constexpr std::array<Action, 8> kActions{{
     {"none", Remedy::none},
     {"a GPU reset", Remedy::reset_gpu, kReset},

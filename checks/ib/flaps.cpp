@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::string_view kCounter = "link_downed";
 
-// In uptime.
+// Times are seconds of uptime.
 struct FlapWindow {
   double now_s = 0;
   double length_s = 0;

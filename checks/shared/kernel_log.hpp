@@ -14,7 +14,7 @@
 
 namespace muster::checks {
 
-// In microseconds since boot.
+// Microseconds since boot.
 struct LogWindow {
   double from_us = 0;
   double now_us = 0;

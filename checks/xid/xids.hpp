@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The meaning of an XID or SXID by the profile's rules, and by the rest of its line if the number
-// is ambiguous. XIDs of one GPU within seconds of each other are one incident, named by the XID
-// that explains the others.
+// The meaning of an XID or SXID, from the profile's rules and, if the number is ambiguous, from the
+// rest of its line. XIDs of one GPU within seconds of each other are one incident, named after the
+// XID that explains the others.
 #pragma once
 
 #include <map>

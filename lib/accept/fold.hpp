@@ -91,12 +91,12 @@ class NodeFold {
   NodeStanding standing_{};
   std::array<std::int64_t, kStageWords.size()> numbers_{};
   std::array<bool, kStageWords.size()> proven_{};
-  // Since the current stage began.
+  // Counted since the current stage began.
   std::vector<Count> counts_;
   std::vector<Cause> suspected_;  // in the last run
   std::vector<Cause> failed_;     // in any run
   std::int64_t runs_ = 0, uncertain_ = 0, whole_fails_ = 0, slice_ended_ = 0;
-  // Since the last retest.
+  // Counted since the last retest.
   std::int64_t losses_ = 0, events_ = 0, rounds_ = 0, not_before_ = 0;
   std::int64_t asked_ = 0, joined_ = 0;
   int interruptions_ = 0;  // in a row

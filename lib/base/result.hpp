@@ -35,7 +35,7 @@ using Result = tl::expected<T, Error>;
 [[nodiscard]] tl::unexpected<Error> os_error(std::string_view operation, std::string_view object,
                                              int code);
 
-// The same about a file, which is `missing` if its path does not exist.
+// Like the function above, for a file, which is `missing` if its path does not exist.
 [[nodiscard]] tl::unexpected<Error> file_error(std::string_view operation, std::string_view path,
                                                int code);
 

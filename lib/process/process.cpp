@@ -34,7 +34,7 @@ tl::unexpected<Error> last_error(std::string_view operation) {
   return make_error(fmt::format("{}: {}", operation, errno_text(errno)));
 }
 
-// The same file under a number above the standard streams.
+// Duplicates a descriptor to a number above the standard streams.
 Descriptor above_standard_streams(Descriptor file) {
   constexpr int kFirstFree = STDERR_FILENO + 1;
   if (file.get() < 0 || file.get() >= kFirstFree) return file;

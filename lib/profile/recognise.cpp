@@ -76,7 +76,7 @@ struct Node {
     return result;
   }
 
-  // For a profile without GPUs the node must have none, and all else must match.
+  // If the profile has no GPUs, the node must have none, and everything else must match.
   [[nodiscard]] Fit has_its_gpus(const Recognise& wants) const {
     if (wants.gpu_pci_ids.empty()) {
       return worse(fit(gpus, [](const GpuIds& seen) { return seen.empty(); }),

@@ -127,7 +127,7 @@ JobGpus find_job_gpus(const Snapshot& snapshot) {
     hold_all(result, gpus, Held::yes);
     return result;
   }
-  // In a cgroup CUDA's numbers begin with the job's first GPU.
+  // In a cgroup, CUDA numbers GPUs from the job's first one.
   const bool certain = named.numbers.empty() || (of_gpus && by_slurm);
   for (const auto& gpu : gpus) {
     const bool is_known = certain || names(named.uuids, gpu);

@@ -66,11 +66,12 @@ struct Spread {
 // share of its center.
 inline constexpr double kMinDeviation = 0.005;
 
-// The median and the median absolute deviation. Finds outliers as long as few values are bad.
+// Returns the median and the median absolute deviation. Finds outliers as long as few values are
+// bad.
 [[nodiscard]] Spread spread_of(const std::vector<double>& values);
 
-// The same, from healthy values only, for a group of which up to 40% may be bad: the mean of the
-// shortest half of the values, and their scatter on the side away from the faults.
+// Like spread_of(), but uses only healthy values, for a group of which up to 40% may be bad: the
+// mean of the shortest half of the values, and their scatter on the side away from the faults.
 // "Faults make slow, never fast" is Side::below.
 enum class Side { below, above };
 

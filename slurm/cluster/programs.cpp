@@ -90,7 +90,7 @@ fs::path find_program(std::string_view folders, std::string_view name) {
   return {};
 }
 
-// The output of `scontrol -o show partition`: a partition a line.
+// The output of `scontrol -o show partition`: one partition per line.
 std::vector<Config> parse_partitions(std::string_view text) {
   std::vector<Config> partitions;
   for (const auto line : split_lines(text)) {

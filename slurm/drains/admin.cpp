@@ -64,7 +64,7 @@ bool was_drained_by_admin(const NodeState& node) {
   return lost_its_reason(node) && memory && !memory->drained_by.empty();
 }
 
-// The same of `muster resume`.
+// Why `muster resume` leaves the node alone; empty if it does not.
 std::string resume_objection(const NodeState& node) {
   if (standing_of(node) == Standing::in_service) return "left alone: it is in service";
   if (standing_apart_from_power(node) == Standing::in_service) {

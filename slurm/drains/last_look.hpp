@@ -31,7 +31,7 @@ class LastLook {
   [[nodiscard]] std::optional<Look> last() const;
   // Whether Slurm recently showed, in this boot, that muster has no drain in force.
   [[nodiscard]] bool is_recent(std::string_view boot_id, Time now) const;
-  // The same for any boot.
+  // Like the function above, for any boot.
   [[nodiscard]] bool is_recent(Time now) const;
   [[nodiscard]] Result<void> note(std::string_view boot_id, Time now) const;
   // Makes the next run ask Slurm. Works even if the disk is full.

@@ -197,7 +197,7 @@ std::string section(std::string_view heading, const std::vector<Each>& list, con
   return text;
 }
 
-// The same with the number of elements in the heading.
+// Like section(), with the number of elements in the heading.
 template <class Each, class Write>
 std::string numbered(std::string_view heading, const std::vector<Each>& list, const Write& write) {
   return section(fmt::format("{}: {}", heading, list.size()), list, write);

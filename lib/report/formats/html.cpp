@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One page for a browser, without scripts, network or other files; it fits a telephone.
+// A self-contained web page without scripts, which also fits a phone.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 

@@ -22,7 +22,7 @@ namespace {
 // Outcomes as numbers, ascending by severity: an alert can use `> 0`, a dashboard the maximum.
 int number_of(Outcome outcome) { return rank(Outcome::pass) - rank(outcome); }
 
-// On the same scale.
+// Verdicts, on the same scale.
 int number_of(Verdict verdict) {
   if (verdict == Verdict::healthy) return number_of(Outcome::pass);
   return number_of(verdict == Verdict::unhealthy ? Outcome::fail : Outcome::unknown);

@@ -57,7 +57,7 @@ bool is_shown(const Finding& finding, const RenderOptions& options) {
   return !options.quiet && finding.outcome == Outcome::pass && !is_plain_pass(finding);
 }
 
-// One line of the table: a finding, or a group of them.
+// A line of the table: a finding, or a group of findings.
 struct Row {
   const Finding* finding = nullptr;
   std::string check, device, message;
