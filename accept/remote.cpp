@@ -60,24 +60,24 @@ CommandWords by_mpirun(const std::string& node) {
 }
 
 // How a node is reached.
-struct Way {
+struct NodeLauncher {
   std::string_view word;  // the value of --by
   std::size_t most;       // maximum number of concurrent steps
   bool by_shell;          // the words of the step become one shell command line
   CommandWords (*node)(const std::string& node);
 };
 
-constexpr std::array kWays{
-    Way{"slurm", 512, false, by_slurm},
-    Way{"ssh", 64, true, by_ssh},
-    Way{"mpirun", 64, false, by_mpirun},
-    Way{"local", 1, false, [](const std::string& /*node*/) { return CommandWords(); }},
+constexpr std::array kNodeLaunchers{
+    NodeLauncher{"slurm", 512, false, by_slurm},
+    NodeLauncher{"ssh", 64, true, by_ssh},
+    NodeLauncher{"mpirun", 64, false, by_mpirun},
+    NodeLauncher{"local", 1, false, [](const std::string& /*node*/) { return CommandWords(); }},
 };
-constexpr Way kProgram{"", 64, false, nullptr};
+constexpr NodeLauncher kProgram{"", 64, false, nullptr};
 
-const Way& way_of(std::string_view by) {
-  const auto* const found = std::ranges::find(kWays, by, &Way::word);
-  return found == kWays.end() ? kProgram : *found;
+const NodeLauncher& launcher_of(std::string_view by) {
+  const auto* const found = std::ranges::find(kNodeLaunchers, by, &NodeLauncher::word);
+  return found == kNodeLaunchers.end() ? kProgram : *found;
 }
 
 // Phrases of ssh, srun and shells. The first one that an error contains decides.
@@ -126,7 +126,7 @@ class RemoteFleet : public Fleet {
   RemoteFleet(const Order& order, RemoteSetup setup, std::vector<bool> reachable)
       : order_(order),
         setup_(std::move(setup)),
-        way_(way_of(setup_.by)),
+        launcher_(launcher_of(setup_.by)),
         reachable_(std::move(reachable)) {}
 
   [[nodiscard]] std::int64_t now() override { return wall_time().time_since_epoch().count(); }
@@ -179,7 +179,7 @@ class RemoteFleet : public Fleet {
 
   // Starts queued steps and probes while there are free slots.
   void launch() {
-    while (!queued_probes_.empty() && running_ < way_.most) {
+    while (!queued_probes_.empty() && running_ < launcher_.most) {
       const auto probe = queued_probes_.front();
       queued_probes_.pop_front();
       const auto key = ++last_key_;
@@ -188,7 +188,7 @@ class RemoteFleet : public Fleet {
       run(key, node_command(setup_.by, name(probe.node), {"true"}), Clock::now() + kProbeTime,
           false);
     }
-    while (!queued_.empty() && running_ < way_.most) {
+    while (!queued_.empty() && running_ < launcher_.most) {
       const auto step = queued_.front();
       queued_.pop_front();
       const auto key = ++last_key_;
@@ -357,7 +357,7 @@ class RemoteFleet : public Fleet {
 
   const Order& order_;
   RemoteSetup setup_;
-  const Way& way_;
+  const NodeLauncher& launcher_;
   std::vector<bool> reachable_;
   std::set<std::size_t> outside_;  // nodes that have left the Slurm job
   std::deque<NodeStart> queued_;
@@ -388,9 +388,9 @@ Result<std::vector<bool>> nodes_of_job(const Order& order, const Variables& vari
 
 CommandWords node_command(const std::string& by, const std::string& node,
                           const CommandWords& step) {
-  const auto& way = way_of(by);
-  CommandWords words = way.node == nullptr ? CommandWords{by, node} : way.node(node);
-  if (!way.by_shell) {
+  const auto& launcher = launcher_of(by);
+  CommandWords words = launcher.node == nullptr ? CommandWords{by, node} : launcher.node(node);
+  if (!launcher.by_shell) {
     words.insert(words.end(), step.begin(), step.end());
     return words;
   }

@@ -146,7 +146,7 @@ Result<std::vector<OffenderRow>> ask_offenders(Database& database, const Nodes& 
   TRY_ASSIGN(auto seats, read_seats(database, nodes));
   const Suspects suspects(nodes, uptimes, std::move(seats), from, now);
   std::vector<SuspectedIncident> incidents;
-  std::vector<std::pair<std::string, std::string>> told;  // node and cause of each
+  std::vector<std::pair<std::string, std::string>> charges;  // node and cause of each
   TRY(database.each(
       "SELECT node, started, device, part, boot, cause FROM incident "
       "WHERE started >= ? AND started <= ? ORDER BY started, node",
@@ -156,7 +156,7 @@ Result<std::vector<OffenderRow>> ask_offenders(Database& database, const Nodes& 
         incidents.push_back(
             {.boot = static_cast<std::size_t>(row.whole(4)),
              .suspects = suspects.of(row.whole(0), row.whole(1), row.text(2), row.maybe_whole(3))});
-        told.emplace_back(node->second.name, row.text(5));
+        charges.emplace_back(node->second.name, row.text(5));
       },
       from, now));
   std::vector<OffenderRow> rows;
@@ -164,8 +164,8 @@ Result<std::vector<OffenderRow>> ask_offenders(Database& database, const Nodes& 
     std::set<std::string> at, causes;
     for (std::size_t i = 0; i < incidents.size(); ++i) {
       if (std::ranges::count(incidents[i].suspects, offender.suspect) == 0) continue;
-      at.insert(told[i].first);
-      causes.insert(told[i].second);
+      at.insert(charges[i].first);
+      causes.insert(charges[i].second);
     }
     const auto& suspect = suspects.suspects[offender.suspect];
     rows.push_back({.kind = suspect.kind,

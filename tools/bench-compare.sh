@@ -101,7 +101,7 @@ seconds() {
 }
 
 # Prints the ratios of the latest round at every fourth size.
-tell_round() { # NAME
+print_round() { # NAME
   join <(tail -n "$sizes" "$work/$1_muster" | sort -k1,1) <(tail -n "$sizes" "$work/$1" | sort -k1,1) |
     sort -n | awk -v round="$((round + 1)) of $rounds, $1:" \
     'BEGIN { printf "round %s", round } NR % 4 == 1 { printf "  %d B %.2f", $1, $2 / $3 } END { print "" }'
@@ -113,17 +113,17 @@ for ((round = 0; round < rounds; ++round)); do
   if [[ -n $osu ]]; then
     run osu_muster run_muster --backend mpi
     run osu run_osu
-    tell_round osu
+    print_round osu
   fi
   if [[ -n $imb ]]; then
     run imb_muster run_muster --backend mpi --pipelined
     run imb run_imb
-    tell_round imb
+    print_round imb
   fi
   if [[ -n $nccl_tests ]]; then
     run nccl_tests_muster run_muster --backend nccl --pipelined
     run nccl_tests run_nccl_tests
-    tell_round nccl_tests
+    print_round nccl_tests
   fi
   seconds true >>"$work/start_true"
   seconds "$bench" all_reduce --sizes 8 --warm-up 0 --iterations 1 --min-busbw 1B/s >>"$work/start_muster"

@@ -63,8 +63,8 @@ void move_deadline(const ObservationRequest& request, const Profile& profile,
   if (request.deadline) return;
   const auto context = profile.contexts.find(request.context);
   if (context == profile.contexts.end() || context->second.deadline.value <= 0) return;
-  const auto told = started + to_duration(context->second.deadline);
-  deadline.move(std::max(told, Clock::now() + kMin));
+  const auto asked = started + to_duration(context->second.deadline);
+  deadline.move(std::max(asked, Clock::now() + kMin));
 }
 
 using Lines = std::optional<nhc::Config>;
