@@ -10,7 +10,6 @@
 #include <chrono>
 #include <cstdio>
 #include <ctime>
-#include <string>
 #include <vector>
 
 #include "accept/loop.hpp"

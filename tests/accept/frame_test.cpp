@@ -2,17 +2,14 @@
 #include "accept/frame.hpp"
 
 #include <fmt/format.h>
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <string>
 
 #include "lib/base/digest.hpp"
+#include "tests/support/matchers.hpp"
 
 namespace muster::accept {
 namespace {
-
-using ::testing::HasSubstr;
 
 TEST(FrameTest, HasTheSha256OfItsContent) {
   EXPECT_EQ(sha256_of("abc"), "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");

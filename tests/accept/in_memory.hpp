@@ -4,11 +4,7 @@
 
 #include <cstdint>
 #include <map>
-#include <string>
-#include <string_view>
 #include <tuple>
-#include <utility>
-#include <vector>
 
 #include "accept/fleet.hpp"
 #include "lib/accept/next.hpp"

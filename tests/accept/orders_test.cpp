@@ -1,19 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "accept/orders.hpp"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include <string>
 
+#include "tests/support/matchers.hpp"
 #include "tests/support/temp_dir.hpp"
 
 namespace muster::accept {
 namespace {
-
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
-using ::testing::SizeIs;
 
 std::string error_of(const std::vector<std::string>& words) {
   const auto nodes = read_nodes(words);

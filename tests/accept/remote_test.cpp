@@ -2,8 +2,6 @@
 #include "accept/remote.hpp"
 
 #include <fmt/format.h>
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <sys/stat.h>
 
 #include <string>
@@ -12,14 +10,11 @@
 #include "accept/run_folder.hpp"
 #include "lib/base/json_write.hpp"
 #include "lib/command/version.hpp"
+#include "tests/support/matchers.hpp"
 #include "tests/support/temp_dir.hpp"
 
 namespace muster::accept {
 namespace {
-
-using ::testing::Contains;
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
 
 TEST(NodeCommandTest, QuotesForTheShellOfSsh) {
   const auto words = node_command("ssh", "gpu-1", {"/opt/my muster", "it's"});

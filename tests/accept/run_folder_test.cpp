@@ -1,23 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "accept/run_folder.hpp"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include <filesystem>
 #include <fstream>
-#include <sstream>
 #include <string>
 
+#include "tests/support/matchers.hpp"
 #include "tests/support/temp_dir.hpp"
 
 namespace muster::accept {
 namespace {
-
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
-using ::testing::IsEmpty;
-using ::testing::SizeIs;
 
 class RunFolderTest : public ::testing::Test {
  protected:
@@ -117,9 +109,7 @@ TEST_F(RunFolderTest, AnAnswerThatDiffersFromItsSumIsDamaged) {
     ASSERT_TRUE(folder.end(passed(), StepAnswer{.host = "n2.local", .muster = "1"}));
   }
   EXPECT_EQ(open().results().attempts.at(0).end, AttemptEnd::pass);
-  std::ostringstream text;
-  text << std::ifstream(path() / "nodes/n2/check.1.json").rdbuf();
-  auto changed = text.str();
+  auto changed = temp_.read("run/nodes/n2/check.1.json");
   changed.replace(changed.find("n2.local"), 2, "n3");
   temp_.write("run/nodes/n2/check.1.json", changed);
   EXPECT_EQ(open().results().attempts.at(0).end, AttemptEnd::interrupted);

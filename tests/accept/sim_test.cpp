@@ -2,10 +2,6 @@
 // The simulated fleet: what its nodes answer, and its clock.
 #include "accept/sim.hpp"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
-#include <algorithm>
 #include <set>
 #include <string>
 
@@ -15,13 +11,11 @@
 #include "lib/report/bench_checks.hpp"
 #include "tests/accept/fleet_of.hpp"
 #include "tests/accept/in_memory.hpp"
+#include "tests/support/matchers.hpp"
 #include "tests/support/temp_dir.hpp"
 
 namespace muster::accept {
 namespace {
-
-using ::testing::HasSubstr;
-using ::testing::IsEmpty;
 
 constexpr std::int64_t kFar = 4'000'000'000;
 

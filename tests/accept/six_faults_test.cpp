@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // An acceptance of simulated nodes with six kinds of faults, through the folder and the driver.
 // Also kills the driver at a write and resumes it.
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -19,12 +17,11 @@
 #include "accept/write_page.hpp"
 #include "lib/base/root.hpp"
 #include "tests/accept/fleet_of.hpp"
+#include "tests/support/matchers.hpp"
 #include "tests/support/temp_dir.hpp"
 
 namespace muster::accept {
 namespace {
-
-using ::testing::HasSubstr;
 
 constexpr std::string_view kSixFaults =
     "fault=missing_gpu:sim003:5,fault=row_remap:sim005:2,fault=slow_gpu:sim007:1:0.8,"

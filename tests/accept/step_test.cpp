@@ -1,18 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "accept/step.hpp"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include "accept/standing_text.hpp"
+#include "tests/support/matchers.hpp"
 
 namespace muster::accept {
 namespace {
-
-using ::testing::HasSubstr;
-using ::testing::IsEmpty;
-using ::testing::Not;
-using ::testing::SizeIs;
 
 Snapshot node_with_gpu() {
   Snapshot snapshot;

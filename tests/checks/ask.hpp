@@ -3,24 +3,14 @@
 // compared: golden files pin them. Includes what nearly every test of a check needs.
 #pragma once
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include <ostream>
 
 #include "checks/catalogue.hpp"
 #include "checks/shared/support.hpp"
+#include "tests/support/matchers.hpp"
 #include "tests/support/printers.hpp"
 
 namespace muster {
-
-using ::testing::AllOf;
-using ::testing::Contains;
-using ::testing::Each;
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
-using ::testing::IsEmpty;
-using ::testing::SizeIs;
 
 using namespace std::string_literals;  // NOLINT(google-build-using-namespace): only literals
 

@@ -2,16 +2,15 @@
 // The catalogue, the names of checks in profiles, and the simulated nodes of the quickstart.
 
 #include <filesystem>
-#include <fstream>
 #include <iterator>
 #include <regex>
 #include <set>
-#include <sstream>
 
 #include "checks/run.hpp"
 #include "lib/profile/limits/host.hpp"
 #include "lib/profile/load.hpp"
 #include "tests/checks/ask.hpp"
+#include "tests/support/saved_node.hpp"
 
 namespace muster::catalogue_test {
 namespace {
@@ -37,8 +36,7 @@ std::multiset<std::string> matches_in(const char* folder, const std::regex& patt
   for (const auto* group : {"host", "pci", "gpu", "ib", "topo", "env", "muster"}) {
     for (const auto& entry : fs::directory_iterator(kSource / folder / group)) {
       if (entry.path().extension() != ".cpp") continue;
-      std::ifstream file(entry.path());
-      const std::string text(std::istreambuf_iterator<char>(file), {});
+      const auto text = content_of(entry.path());
       for (std::sregex_iterator at(text.begin(), text.end(), pattern), end; at != end; ++at) {
         found.insert((*at)[1]);
       }
@@ -148,15 +146,10 @@ TEST(NamesTest, AMisspelledProbeIsNamedWithTheNearest) {
 namespace saved_nodes {
 
 Report report_on(std::string_view name, const std::string& profile_name = "nd96isr_h100_v5") {
-  const std::string source = MUSTER_SOURCE_DIR;
-  std::ostringstream text;
-  text << std::ifstream(fmt::format("{}/tests/nodes/{}.json", source, name)).rdbuf();
-  const auto snapshot = parse_snapshot(text.str());
-  EXPECT_TRUE(snapshot) << snapshot.error().message;
   const auto profile =
-      load_profile({.shipped = fmt::format("{}/configs/profiles", source)}, profile_name);
+      load_profile({.shipped = catalogue::kSource / "configs/profiles"}, profile_name);
   EXPECT_TRUE(profile) << profile.error().message;
-  return snapshot && profile ? judge(*snapshot, *profile, {}) : Report{};
+  return profile ? judge(saved_node(name), *profile, {}) : Report{};
 }
 
 // Findings that are neither passes nor skips: outcome, check, device.

@@ -7,8 +7,6 @@
 namespace muster::folding_test {
 namespace {
 
-using ::testing::Not;
-
 // Eight GPUs, four of them behind each of two bridges, two behind each bridge below those.
 Snapshot node_of_eight() {
   Snapshot snapshot;

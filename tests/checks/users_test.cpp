@@ -2,14 +2,12 @@
 // No user of a node can make it fail: a healthy node, each thing that an unprivileged user can
 // make, in each context, judged by every check of the catalogue.
 
-#include <fstream>
-#include <sstream>
-
 #include "checks/run.hpp"
 #include "lib/profile/limits/host.hpp"
 #include "lib/profile/load.hpp"
 #include "lib/report/summary.hpp"
 #include "tests/checks/ask.hpp"
+#include "tests/support/saved_node.hpp"
 
 namespace muster::users_test {
 namespace {
@@ -18,14 +16,7 @@ constexpr std::uint64_t kUser = 1001;
 constexpr std::uint64_t kHour = 3600;
 
 const Snapshot& healthy_node() {
-  static const Snapshot snapshot = [] {
-    std::ostringstream text;
-    text << std::ifstream(
-                fmt::format("{}/tests/nodes/simulated/nd96isr_h100_v5.json", MUSTER_SOURCE_DIR))
-                .rdbuf();
-    auto read = parse_snapshot(text.str());
-    return read ? *std::move(read) : Snapshot{};
-  }();
+  static const Snapshot snapshot = saved_node("simulated/nd96isr_h100_v5");
   return snapshot;
 }
 

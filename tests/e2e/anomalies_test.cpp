@@ -3,7 +3,6 @@
 // healthy because of it, no probe may crash, and none may outlive its deadline. A file whose damage
 // may leave the node healthy is in the list of exceptions, with the reason.
 #include <fmt/format.h>
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/inotify.h>
 #include <unistd.h>

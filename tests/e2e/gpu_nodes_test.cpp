@@ -2,9 +2,6 @@
 // Healthy GPU nodes leave nothing unknown that could be known, also at full load: hot, at their
 // power limit, with monitors and MPS on them and moving counters. A node without NVML is unhealthy
 // only if GPUs are expected.
-#include <fmt/format.h>
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -16,15 +13,12 @@
 #include "tests/e2e/harness.hpp"
 #include "tests/nodes/needed.hpp"
 #include "tests/nodes/render.hpp"
+#include "tests/support/matchers.hpp"
 
 namespace muster::e2e {
 namespace {
 
-using ::testing::AllOf;
-using ::testing::ElementsAre;
 using ::testing::Field;
-using ::testing::IsEmpty;
-using ::testing::StartsWith;
 
 using Ids = std::set<std::string>;
 

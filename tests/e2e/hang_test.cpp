@@ -2,8 +2,6 @@
 // One NVML call never returns, for one GPU or for the driver: the program ends within its deadline,
 // names the call and the GPU, and judges the rest of the node.
 #include <fmt/format.h>
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <atomic>
 #include <chrono>
@@ -21,14 +19,13 @@
 #include "tests/e2e/harness.hpp"
 #include "tests/nodes/nvml.hpp"
 #include "tests/nodes/render.hpp"
+#include "tests/support/matchers.hpp"
 
 namespace muster::e2e {
 namespace {
 
 namespace fs = std::filesystem;
 using namespace std::chrono_literals;  // NOLINT(google-build-using-namespace): literals only
-using ::testing::ElementsAre;
-using ::testing::IsEmpty;
 using ::testing::UnorderedElementsAre;
 
 constexpr unsigned kDeadlineS = 3;

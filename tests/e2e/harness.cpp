@@ -5,11 +5,8 @@
 #include <sys/statvfs.h>
 
 #include <algorithm>
-#include <array>
-#include <cstdio>
 #include <cstdlib>
 #include <map>
-#include <memory>
 #include <optional>
 #include <utility>
 
@@ -132,16 +129,6 @@ nodes::NodeDescription node_named(std::string_view name) {
   const auto found = std::ranges::find(all, name, &nodes::NamedNode::name);
   if (found == all.end()) give_up(fmt::format("no node is called {}", name));
   return found->make();
-}
-
-std::string output_of(const std::string& command) {
-  const std::unique_ptr<FILE, int (*)(FILE*)> pipe(::popen(command.c_str(), "r"), ::pclose);
-  std::string text;
-  std::array<char, 4096> part{};
-  while (const std::size_t length = std::fread(part.data(), 1, part.size(), pipe.get())) {
-    text.append(part.data(), length);
-  }
-  return text;
 }
 
 bool disk_has_room() {

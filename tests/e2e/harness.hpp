@@ -18,6 +18,7 @@
 #include "tests/nodes/faults.hpp"
 #include "tests/nodes/node.hpp"
 #include "tests/nodes/tree.hpp"
+#include "tests/support/files.hpp"
 #include "tests/support/temp_dir.hpp"
 
 namespace muster::e2e {
@@ -82,9 +83,6 @@ void remember(const std::filesystem::path& state, const Snapshot& snapshot);
 void expect_sound_metrics(const Examination& seen);
 
 [[nodiscard]] nodes::NodeDescription node_named(std::string_view name);
-
-// The output of a shell command.
-[[nodiscard]] std::string output_of(const std::string& command);
 
 // Whether the file system with the simulated nodes has room. statfs reports it for everything below
 // a root, so host.disk cannot be tested on a machine with a full disk.

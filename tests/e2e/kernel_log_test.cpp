@@ -2,8 +2,6 @@
 // The kernel log holds text that users choose. It can forge no finding and break no format, and
 // lines that user space writes to the log cannot fail a node.
 #include <fmt/format.h>
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
@@ -12,15 +10,10 @@
 #include "lib/report/format.hpp"
 #include "tests/e2e/harness.hpp"
 #include "tests/nodes/render.hpp"
+#include "tests/support/matchers.hpp"
 
 namespace muster::e2e {
 namespace {
-
-using ::testing::Each;
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
-using ::testing::IsEmpty;
-using ::testing::Not;
 
 Examination examine_with(std::vector<nodes::KernelRecordDescription> records) {
   static Stage stage;

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Every simulated node has few series, and its metrics agree with its findings.
-#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

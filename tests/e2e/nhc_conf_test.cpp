@@ -1,21 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // NHC configurations through the whole program, on a healthy and on a faulty simulated node.
 #include <fmt/format.h>
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <string>
 
 #include "tests/e2e/harness.hpp"
 #include "tests/nodes/faults.hpp"
 #include "tests/nodes/render.hpp"
+#include "tests/support/matchers.hpp"
 
 namespace muster::e2e {
 namespace {
-
-using ::testing::Contains;
-using ::testing::ElementsAre;
-using ::testing::IsEmpty;
 
 constexpr std::string_view kConfiguration =
     "# One line of each kind that a GPU node's file has.\n"

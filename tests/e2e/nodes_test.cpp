@@ -2,10 +2,7 @@
 // Simulated nodes through all of observing and judging: healthy ones are healthy with everything
 // known, and every single fault yields its own finding and no other.
 #include <fmt/format.h>
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
-#include <algorithm>
 #include <array>
 #include <cstdlib>
 #include <fstream>
@@ -20,12 +17,10 @@
 #include "tests/e2e/harness.hpp"
 #include "tests/nodes/faults.hpp"
 #include "tests/nodes/render.hpp"
+#include "tests/support/matchers.hpp"
 
 namespace muster::e2e {
 namespace {
-
-using ::testing::ElementsAre;
-using ::testing::IsEmpty;
 
 // Texts that tests compare with a file in tests/nodes/golden, one named entry each. With
 // MUSTER_REWRITE_GOLDEN set they write the file instead.

@@ -3,8 +3,6 @@
 // would pass for healthy. And `muster check --root` reads nothing of its own machine: the report
 // is the same if everything that a probe might read there is hidden.
 #include <fmt/format.h>
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <map>
 #include <nlohmann/json.hpp>
@@ -13,11 +11,10 @@
 #include "tests/e2e/harness.hpp"
 #include "tests/nodes/faults.hpp"
 #include "tests/nodes/render.hpp"
+#include "tests/support/matchers.hpp"
 
 namespace muster::e2e {
 namespace {
-
-using ::testing::Contains;
 
 TEST(RecognitionTest, EveryFaultLeavesTheNodeRecognised) {
   std::map<std::string, Stage, std::less<>> stages;

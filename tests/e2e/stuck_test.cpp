@@ -2,8 +2,6 @@
 // A probe that never answers costs its section and not the run: the run ends in time, and the
 // report names the stuck probe.
 #include <fmt/format.h>
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -15,13 +13,13 @@
 
 #include "tests/e2e/harness.hpp"
 #include "tests/nodes/render.hpp"
+#include "tests/support/matchers.hpp"
 #include "tests/support/printers.hpp"
 
 namespace muster::e2e {
 namespace {
 
 using namespace std::chrono_literals;  // NOLINT(google-build-using-namespace): literals only
-using ::testing::Contains;
 
 // The child with this name stops as soon as it has its name.
 std::string& hanging_child() {

@@ -3,8 +3,6 @@
 // under `generic`, and everything that such a machine shows is found under the profile that `muster
 // profiles make` writes from the healthy node.
 #include <fmt/format.h>
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <algorithm>
 #include <set>
@@ -14,11 +12,10 @@
 #include "tests/e2e/harness.hpp"
 #include "tests/nodes/faults.hpp"
 #include "tests/nodes/render.hpp"
+#include "tests/support/matchers.hpp"
 
 namespace muster::e2e {
 namespace {
-
-using ::testing::IsEmpty;
 
 nodes::NodeDescription unknown_server() {
   auto node = node_named("bare_metal_h100");

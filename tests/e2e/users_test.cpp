@@ -4,8 +4,6 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <linux/fuse.h>
 #include <sched.h>
 #include <sys/mount.h>
@@ -27,13 +25,10 @@
 #include "lib/probes/parse/parse.hpp"
 #include "tests/e2e/harness.hpp"
 #include "tests/nodes/render.hpp"
+#include "tests/support/matchers.hpp"
 
 namespace muster::e2e {
 namespace {
-
-using ::testing::AllOf;
-using ::testing::HasSubstr;
-using ::testing::Not;
 
 template <class Answer>
 void answer(int device, std::uint64_t request, const Answer& body) {

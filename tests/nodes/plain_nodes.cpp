@@ -3,8 +3,6 @@
 // and a laptop, from which nothing is expected.
 #include <fmt/format.h>
 
-#include <string>
-
 #include "tests/nodes/node.hpp"
 
 namespace muster::nodes {

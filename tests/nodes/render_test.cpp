@@ -4,36 +4,17 @@
 #include "tests/nodes/render.hpp"
 
 #include <fmt/format.h>
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
-#include <algorithm>
-#include <array>
-#include <cstdio>
 #include <filesystem>
-#include <memory>
 #include <set>
 
 #include "tests/nodes/faults.hpp"
+#include "tests/support/files.hpp"
+#include "tests/support/matchers.hpp"
 #include "tests/support/temp_dir.hpp"
 
 namespace muster::nodes {
 namespace {
-
-using ::testing::AnyOf;
-using ::testing::HasSubstr;
-using ::testing::Not;
-using ::testing::SizeIs;
-
-std::string output_of(const std::string& command) {
-  const std::unique_ptr<FILE, int (*)(FILE*)> pipe(::popen(command.c_str(), "r"), ::pclose);
-  std::string text;
-  std::array<char, 4096> part{};
-  while (const std::size_t length = std::fread(part.data(), 1, part.size(), pipe.get())) {
-    text.append(part.data(), length);
-  }
-  return text;
-}
 
 bool installed(const std::string& tool) {
   return !output_of(fmt::format("command -v {}", tool)).empty();

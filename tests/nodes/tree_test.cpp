@@ -1,24 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/nodes/tree.hpp"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
-#include <fstream>
-#include <iterator>
-
+#include "tests/support/files.hpp"
+#include "tests/support/matchers.hpp"
 #include "tests/support/temp_dir.hpp"
 
 namespace muster::nodes {
 namespace {
 
 namespace fs = std::filesystem;
-using ::testing::ElementsAre;
-
-std::string read(const fs::path& path) {
-  std::ifstream in(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
-}
 
 TEST(TreeTest, LinksAreRelativeAndLeadToTheirTarget) {
   Tree tree;
@@ -28,7 +18,7 @@ TEST(TreeTest, LinksAreRelativeAndLeadToTheirTarget) {
 
   const TempDir dir;
   ASSERT_TRUE(write_tree(tree, dir.path() / "node"));
-  EXPECT_EQ(read(dir.path() / "node/sys/bus/pci/devices/x/vendor"), "0x10de\n");
+  EXPECT_EQ(content_of(dir.path() / "node/sys/bus/pci/devices/x/vendor"), "0x10de\n");
 }
 
 TEST(TreeTest, RemovesWhatLiesBelowAndNothingThatOnlyBeginsAlike) {
@@ -53,7 +43,7 @@ TEST(TreeTest, ChangesADirectoryFromOneTreeToAnother) {
   const TempDir dir;
   ASSERT_TRUE(write_tree(before, dir.path()));
   ASSERT_TRUE(change_tree(before, after, dir.path()));
-  EXPECT_EQ(read(dir.path() / "etc/nccl.conf"), "A=2\n");
+  EXPECT_EQ(content_of(dir.path() / "etc/nccl.conf"), "A=2\n");
   EXPECT_FALSE(fs::exists(dir.path() / "proc"));
   EXPECT_TRUE(fs::is_directory(dir.path() / "etc/empty"));
   EXPECT_NE(fs::status(dir.path() / "usr/bin/enroot").permissions() & fs::perms::owner_exec,
@@ -61,7 +51,7 @@ TEST(TreeTest, ChangesADirectoryFromOneTreeToAnother) {
 
   // NOLINTNEXTLINE(readability-suspicious-call-argument): back again
   ASSERT_TRUE(change_tree(after, before, dir.path()));
-  EXPECT_EQ(read(dir.path() / "proc/1/stat"), "1");
+  EXPECT_EQ(content_of(dir.path() / "proc/1/stat"), "1");
   EXPECT_FALSE(fs::exists(dir.path() / "usr"));
 }
 

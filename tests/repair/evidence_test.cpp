@@ -2,8 +2,6 @@
 #include "repair/evidence.hpp"
 
 #include <fmt/format.h>
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -13,7 +11,6 @@
 #include <csignal>
 #include <filesystem>
 #include <fstream>
-#include <map>
 
 #include "lib/base/digest.hpp"
 #include "lib/base/json_read.hpp"
@@ -21,6 +18,8 @@
 #include "lib/process/process.hpp"
 #include "lib/process/program.hpp"
 #include "repair/collectors.hpp"
+#include "tests/support/files.hpp"
+#include "tests/support/matchers.hpp"
 #include "tests/support/temp_dir.hpp"
 
 namespace muster::repair {
@@ -28,15 +27,7 @@ namespace {
 
 namespace fs = std::filesystem;
 using app::EvidenceCommand;
-using ::testing::AllOf;
-using ::testing::Contains;
-using ::testing::ElementsAre;
-using ::testing::EndsWith;
 using ::testing::Field;
-using ::testing::HasSubstr;
-using ::testing::IsEmpty;
-using ::testing::Not;
-using ::testing::SizeIs;
 using namespace std::chrono_literals;  // NOLINT(google-build-using-namespace): literals only
 
 constexpr std::string_view kReport =
@@ -44,11 +35,6 @@ constexpr std::string_view kReport =
     R"("started":"2026-11-01T10:00:00Z","duration_ms":1,"verdict":"unhealthy","checks":[],)"
     R"("findings":[],"probes":[],"physical_host":"host-5","boot_id":"boot-1",)"
     R"("parts":[{"kind":"gpu","device":"gpu3","serial":"165"}]})";
-
-std::string content_of(const fs::path& file) {
-  std::ifstream stream(file);
-  return {std::istreambuf_iterator<char>(stream), {}};
-}
 
 unsigned mode_of(const fs::path& file) {
   struct stat status = {};

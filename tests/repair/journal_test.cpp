@@ -1,22 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "repair/journal.hpp"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <sys/stat.h>
 
 #include <filesystem>
 #include <thread>
 
 #include "lib/base/uuid.hpp"
+#include "tests/support/matchers.hpp"
 #include "tests/support/temp_dir.hpp"
 
 namespace muster::repair {
 namespace {
 
-using ::testing::ElementsAre;
 using ::testing::Field;
-using ::testing::HasSubstr;
 
 RepairRecord record(const std::string& id, State state) {
   return {.id = id,

@@ -1,17 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/repair/ladder.hpp"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include "lib/base/clock.hpp"
+#include "tests/support/matchers.hpp"
 
 namespace muster::repair {
 namespace {
 
 using std::chrono::hours;
 using std::chrono::minutes;
-using ::testing::HasSubstr;
 
 const Time kNow = *parse_utc("2026-11-28T12:00:00Z");
 

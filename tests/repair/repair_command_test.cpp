@@ -3,8 +3,6 @@
 // lose the connection.
 #include "repair/repair_command.hpp"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -15,6 +13,7 @@
 #include "repair/journal.hpp"
 #include "slurm/policy/reason.hpp"
 #include "tests/slurm/commands/fake_slurm.hpp"
+#include "tests/support/matchers.hpp"
 
 namespace muster::app {
 namespace {
@@ -23,12 +22,6 @@ using repair::RepairJournal;
 using repair::RepairRecord;
 using repair::Rung;
 using repair::State;
-using ::testing::AllOf;
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
-using ::testing::IsEmpty;
-using ::testing::Not;
-using ::testing::SizeIs;
 
 // The node. $D/fault is its fault, and $D/NAME decides what a command does.
 constexpr std::string_view kNode = R"sh(echo "$*" >>"$D/calls"

@@ -2,26 +2,14 @@
 #include "repair/rules.hpp"
 
 #include <fmt/format.h>
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
-#include <fstream>
 
 #include "lib/base/text.hpp"
+#include "tests/support/files.hpp"
+#include "tests/support/matchers.hpp"
 #include "tests/support/temp_dir.hpp"
 
 namespace muster::repair {
 namespace {
-
-using ::testing::AllOf;
-using ::testing::HasSubstr;
-using ::testing::StartsWith;
-
-std::string source_file(std::string_view name) {
-  std::ifstream file(fmt::format("{}/{}", MUSTER_SOURCE_DIR, name));
-  EXPECT_TRUE(file) << name;
-  return {std::istreambuf_iterator<char>(file), {}};
-}
 
 class RepairRulesTest : public ::testing::Test {
  protected:

@@ -6,10 +6,6 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include <cstdio>
-#include <fstream>
-#include <iterator>
-#include <memory>
 #include <regex>
 #include <set>
 #include <string>
@@ -17,33 +13,20 @@
 
 #include "lib/base/text.hpp"
 #include "lib/command/options.hpp"
+#include "tests/support/files.hpp"
 
 namespace muster {
 
-inline std::string text_of_file(const std::string& name) {
-  std::ifstream file(name);
-  EXPECT_TRUE(file) << name;
-  return {std::istreambuf_iterator<char>(file), {}};
-}
-
-inline std::string source_file(std::string_view name) {
-  return text_of_file(fmt::format("{}/{}", MUSTER_SOURCE_DIR, name));
-}
-
 inline std::string generated_file(std::string_view name) {
-  return text_of_file(fmt::format("{}/{}", MUSTER_DOCUMENTS, name));
+  const auto file = std::filesystem::path(MUSTER_DOCUMENTS) / name;
+  EXPECT_TRUE(std::filesystem::is_regular_file(file)) << file;
+  return content_of(file);
 }
 
 // The standard output of a bash script.
 inline std::string output_of_script(const std::string& script) {
   const auto quoted = std::regex_replace(script, std::regex("'"), "'\\''");
-  const std::unique_ptr<FILE, int (*)(FILE*)> pipe(
-      ::popen(fmt::format("bash --norc -c '{}'", quoted).c_str(), "r"), ::pclose);
-  std::string text;
-  for (int c = std::fgetc(pipe.get()); c != EOF; c = std::fgetc(pipe.get())) {
-    text.push_back(static_cast<char>(c));
-  }
-  return text;
+  return output_of(fmt::format("bash --norc -c '{}'", quoted));
 }
 
 inline std::string without_durations(const std::string& text) {

@@ -1,20 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // Buffers in host memory, and the module of MPI without an MPI job.
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <cstring>
 
 #include "bench/backends/host_backend.hpp"
 #include "bench/backends/mpi/module.hpp"
 #include "tests/bench/backends/battery.hpp"
+#include "tests/support/matchers.hpp"
 #include "tests/support/temp_dir.hpp"
 
 namespace muster::bench {
 namespace {
-
-using ::testing::HasSubstr;
-using ::testing::StartsWith;
 
 TEST(HostMemoryTest, ReservesAtMostItsShare) {
   constexpr std::uint64_t kMib = 1UL << 20;

@@ -1,14 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // The ranks of a TCP job as threads of one test: their connections, and the back end.
 #include <fmt/format.h>
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 
 #include <barrier>
 #include <cstdio>
-#include <cstdlib>
 #include <functional>
 #include <mutex>
 #include <string>
@@ -18,18 +15,13 @@
 #include "bench/backends/tcp/mesh.hpp"
 #include "lib/base/text.hpp"
 #include "tests/bench/backends/battery.hpp"
+#include "tests/support/matchers.hpp"
 
 namespace muster::bench::tcp {
 namespace {
 
 using namespace std::chrono_literals;
-using ::testing::AllOf;
-using ::testing::Each;
-using ::testing::ElementsAre;
 using ::testing::Gt;
-using ::testing::HasSubstr;
-using ::testing::IsEmpty;
-using ::testing::SizeIs;
 
 // The exchange of addresses between threads.
 class Blackboard {

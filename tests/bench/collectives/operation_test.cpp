@@ -1,21 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bench/collectives/operation.hpp"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include <set>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "tests/bench/collectives/every.hpp"
+#include "tests/support/matchers.hpp"
 
 namespace muster::bench {
 
 namespace {
-
-using ::testing::ElementsAre;
 
 TEST(OperationTest, RoundTripsNames) {
   for (int i = 0; i < static_cast<int>(kCollectives); ++i) {

@@ -2,20 +2,15 @@
 #include "bench/command/bench_command.hpp"
 
 #include <fmt/format.h>
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <array>
 #include <tuple>
 
 #include "lib/base/text.hpp"
+#include "tests/support/matchers.hpp"
 
 namespace muster::bench {
 namespace {
-
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
-using ::testing::StartsWith;
 
 Parsed<BenchCommand> parsed(const std::vector<std::string>& words) {
   std::vector<const char*> pointers;

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Documents show the output of `muster-bench`, and the man page names every option.
 #include <fmt/format.h>
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <regex>
 #include <set>
@@ -13,11 +11,10 @@
 #include "bench/command/bench_command.hpp"
 #include "lib/base/text.hpp"
 #include "tests/support/documents.hpp"
+#include "tests/support/matchers.hpp"
 
 namespace muster::bench {
 namespace {
-
-using ::testing::HasSubstr;
 
 // The output of a shell command with the program in its path.
 std::string output_of(const std::string& command) {

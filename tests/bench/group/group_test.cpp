@@ -2,8 +2,6 @@
 #include "bench/group/group.hpp"
 
 #include <fmt/format.h>
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <atomic>
 #include <future>
@@ -12,13 +10,10 @@
 
 #include "bench/group/message_socket.hpp"
 #include "tests/bench/group/harness.hpp"
+#include "tests/support/matchers.hpp"
 
 namespace muster::bench {
 namespace {
-
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
-using ::testing::IsEmpty;
 
 // All joined, and on_trouble was not called.
 void expect_calm(const std::vector<Rank>& ranks) {

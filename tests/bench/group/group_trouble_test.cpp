@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Ranks that are late, absent, stopped, killed, or give up: every rank hears of it once.
 #include <fmt/format.h>
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <unistd.h>
 
 #include <csignal>
@@ -11,13 +9,10 @@
 
 #include "bench/group/group.hpp"
 #include "tests/bench/group/harness.hpp"
+#include "tests/support/matchers.hpp"
 
 namespace muster::bench {
 namespace {
-
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
-using ::testing::Not;
 
 constexpr auto kShort = std::chrono::milliseconds(150);
 

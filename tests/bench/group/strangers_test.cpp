@@ -2,8 +2,6 @@
 // Connections to rank 0 from others than the ranks of this run are refused, logged and harmless.
 // Also too few file descriptors for all connections.
 #include <fmt/format.h>
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -16,16 +14,12 @@
 #include "bench/sockets/poller.hpp"
 #include "bench/sockets/sockets.hpp"
 #include "tests/bench/group/harness.hpp"
+#include "tests/support/matchers.hpp"
 
 namespace muster::bench {
 namespace {
 
-using ::testing::AllOf;
-using ::testing::ElementsAre;
 using ::testing::ExitedWithCode;
-using ::testing::HasSubstr;
-using ::testing::IsEmpty;
-using ::testing::SizeIs;
 
 Descriptor connected_to(const Listener& listener) {
   return connect_once(listener.addresses.front(), after(kLong), kLong).value();

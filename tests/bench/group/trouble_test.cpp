@@ -1,17 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bench/group/trouble.hpp"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include <algorithm>
+
+#include "tests/support/matchers.hpp"
 
 namespace muster::bench {
 namespace {
-
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
-using ::testing::IsEmpty;
 
 const Stage kOverdue{.number = 5, .phase = "all_reduce", .limit = std::chrono::seconds(10)};
 

@@ -2,8 +2,6 @@
 #include "bench/launch/local.hpp"
 
 #include <fmt/format.h>
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -16,12 +14,10 @@
 #include <functional>
 #include <thread>
 
+#include "tests/support/matchers.hpp"
+
 namespace muster::bench {
 namespace {
-
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
-using ::testing::IsEmpty;
 
 constexpr auto kGrace = std::chrono::milliseconds(100);
 

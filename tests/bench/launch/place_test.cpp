@@ -3,19 +3,13 @@
 #include "bench/launch/place.hpp"
 
 #include <fmt/format.h>
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include "bench/launch/environment.hpp"
 #include "lib/base/text.hpp"
+#include "tests/support/matchers.hpp"
 
 namespace muster::bench {
 namespace {
-
-using ::testing::Contains;
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
-using ::testing::Not;
 
 // "RANK=1 WORLD_SIZE=2": values have no spaces.
 Variables vars(std::string_view text) {

@@ -1,12 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The command line of `muster-bench locate`, its report and its other files.
 #include <fmt/format.h>
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <nlohmann/json.hpp>
 
 #include "bench/locate/locate_command.hpp"
@@ -14,14 +10,11 @@
 #include "lib/report/bench_checks.hpp"
 #include "lib/report/report.hpp"
 #include "tests/bench/command/command_run.hpp"
+#include "tests/support/files.hpp"
+#include "tests/support/matchers.hpp"
 
 namespace muster::bench::locate {
 namespace {
-
-using ::testing::AllOf;
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
-using ::testing::Not;
 
 Ended run_locate(std::vector<const char*> words) {
   for (const auto* word : {"--backend", "sim", "--profile", "generic"}) words.push_back(word);
@@ -188,11 +181,6 @@ TEST(LocateCommandTest, RefusesInvalidOptions) {
   EXPECT_EQ(run_locate({"--topology", "/nowhere"}).status, kExitConfiguration);
 }
 
-std::string text_of(const std::filesystem::path& file) {
-  std::ifstream stream(file);
-  return {std::istreambuf_iterator<char>(stream), {}};
-}
-
 TEST(LocateCommandTest, WritesThePairsAndTheListToExclude) {
   const auto folder = std::filesystem::path(::testing::TempDir());
   const auto json = (folder / "pairs.json").string();
@@ -201,13 +189,13 @@ TEST(LocateCommandTest, WritesThePairsAndTheListToExclude) {
   const auto ended = run_locate({"--sim", "nodes=8,fault=slow_node:2:0.5,fault=hang:6", "--matrix",
                                  json.c_str(), "--csv", csv.c_str(), "--exclude", list.c_str()});
   EXPECT_EQ(ended.status, kExitUnhealthy) << ended.notes;
-  EXPECT_EQ(text_of(list), "sim[2,6]\n");
+  EXPECT_EQ(content_of(list), "sim[2,6]\n");
   EXPECT_THAT(ended.out, HasSubstr("--exclude=sim[2,6]\n"));
   EXPECT_THAT(ended.out, HasSubstr("sim2  # #   # # # X #\n"));
-  const auto pairs = nlohmann::json::parse(text_of(json));
+  const auto pairs = nlohmann::json::parse(content_of(json));
   EXPECT_EQ(pairs["schema"], "muster.pairs/1");
   EXPECT_EQ(pairs["pairs"].size(), 28U);
-  EXPECT_THAT(text_of(csv), HasSubstr("sim0,sim6,\n"));
+  EXPECT_THAT(content_of(csv), HasSubstr("sim0,sim6,\n"));
 }
 
 TEST(LocateCommandTest, HasACheckThatCanBeExplained) {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bench/locate/rule.hpp"
 
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 namespace muster::bench::locate {

@@ -1,17 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <set>
 
 #include "bench/locate/rounds.hpp"
 #include "bench/locate/simulation.hpp"
+#include "tests/support/matchers.hpp"
 
 namespace muster::bench::locate {
 namespace {
-
-using ::testing::ElementsAre;
-using ::testing::IsEmpty;
 
 TEST(ScheduleTest, PairsCrossLeafSwitches) {
   auto nodes = nodes_of({.nodes = 64}, true);

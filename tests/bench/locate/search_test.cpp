@@ -1,22 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // The culprits that a search names on simulated clusters.
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <ostream>
 
 #include "bench/locate/findings.hpp"
 #include "tests/bench/locate/search_runs.hpp"
+#include "tests/support/matchers.hpp"
 
 namespace muster::bench::locate {
 namespace {
 
-using ::testing::Contains;
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
-using ::testing::IsEmpty;
 using ::testing::IsSupersetOf;
-using ::testing::Not;
 using Kind = Culprit::Kind;
 
 enum class Known { nothing, limit, topology, both };

@@ -3,11 +3,8 @@
 #include "lib/profile/limits/gpu.hpp"
 
 #include <fmt/format.h>
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <cmath>
-#include <cstdlib>
 #include <set>
 
 #include "bench/node/gemm/gemm.hpp"
@@ -15,17 +12,12 @@
 #include "bench/node/test.hpp"
 #include "bench/node/test_report.hpp"
 #include "tests/bench/node/fake_devices.hpp"
+#include "tests/support/matchers.hpp"
 
 namespace muster::bench::node {
 namespace {
 
-using ::testing::AllOf;
-using ::testing::Contains;
-using ::testing::Each;
-using ::testing::ElementsAre;
 using ::testing::Field;
-using ::testing::HasSubstr;
-using ::testing::IsEmpty;
 
 struct Request {
   Level level = Level::quick;

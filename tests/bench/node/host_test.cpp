@@ -3,21 +3,16 @@
 #include "bench/node/host.hpp"
 
 #include <fmt/format.h>
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <sched.h>
 
 #include "bench/backends/nccl/binding.hpp"
 #include "bench/node/test.hpp"
 #include "bench/node/test_report.hpp"
+#include "tests/support/matchers.hpp"
 #include "tests/support/temp_dir.hpp"
 
 namespace muster::bench::node {
 namespace {
-
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
-using ::testing::StartsWith;
 
 TEST(NodeCpusTest, SplitsOwnCpusByNumaNode) {
   const TempDir folder;

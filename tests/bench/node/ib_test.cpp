@@ -3,8 +3,6 @@
 #include "lib/profile/limits/ib.hpp"
 
 #include <fmt/format.h>
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cstdlib>
@@ -13,15 +11,12 @@
 #include "bench/node/test.hpp"
 #include "bench/node/test_report.hpp"
 #include "tests/bench/node/fake_devices.hpp"
+#include "tests/support/matchers.hpp"
 #include "tests/support/printers.hpp"
 #include "tests/support/temp_dir.hpp"
 
 namespace muster::bench::node {
 namespace {
-
-using ::testing::Contains;
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
 
 struct HcaRequest {
   std::string library = fmt::format("{}/verbs/libibverbs.so.1", MUSTER_FAKES);

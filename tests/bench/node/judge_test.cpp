@@ -1,17 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <random>
 
 #include "bench/node/test_report.hpp"
+#include "tests/support/matchers.hpp"
 
 namespace muster::bench::node {
 namespace {
-
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
 
 constexpr Bounds kLimits{.expected = 55e9, .warn_below = 52e9, .fail_below = 48e9};
 

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The command line of `muster-bench node`, its report, and its table of tests.
 #include <fmt/format.h>
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <algorithm>
 #include <array>
@@ -22,14 +20,11 @@
 #include "lib/report/bench_checks.hpp"
 #include "tests/bench/command/command_run.hpp"
 #include "tests/fakes/nvml/scenario.hpp"
+#include "tests/support/matchers.hpp"
 #include "tests/support/temp_dir.hpp"
 
 namespace muster::bench::node {
 namespace {
-
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
-using ::testing::IsEmpty;
 
 Ended run_node(const std::vector<const char*>& words) { return ended_of(run, words); }
 

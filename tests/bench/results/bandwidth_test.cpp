@@ -1,24 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bench/results/bandwidth.hpp"
 
-#include <fmt/format.h>
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
-#include <algorithm>
 #include <vector>
 
 #include "lib/profile/limits/bench.hpp"
 #include "lib/profile/limits/gpu.hpp"
 #include "lib/profile/load.hpp"
 #include "tests/bench/results/sample_rows.hpp"
+#include "tests/support/matchers.hpp"
 
 namespace muster::bench {
 namespace {
-
-using ::testing::EndsWith;
-using ::testing::HasSubstr;
-using ::testing::StartsWith;
 
 constexpr int kRanks = 16;
 

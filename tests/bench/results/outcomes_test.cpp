@@ -2,8 +2,6 @@
 #include "bench/results/outcomes.hpp"
 
 #include <fmt/format.h>
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <algorithm>
 #include <bit>
@@ -11,17 +9,10 @@
 #include "bench/results/bandwidth.hpp"
 #include "lib/profile/limits/bench.hpp"
 #include "tests/bench/results/sample_rows.hpp"
+#include "tests/support/matchers.hpp"
 
 namespace muster::bench {
 namespace {
-
-using ::testing::ElementsAre;
-using ::testing::EndsWith;
-using ::testing::HasSubstr;
-using ::testing::IsEmpty;
-using ::testing::Not;
-using ::testing::SizeIs;
-using ::testing::StartsWith;
 
 std::vector<Member> members() {
   std::vector<Member> all;

@@ -1,20 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bench/results/row.hpp"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include <limits>
 
 #include "tests/bench/results/sample_rows.hpp"
+#include "tests/support/matchers.hpp"
 
 namespace muster::bench {
 namespace {
 
 using ::testing::DoubleNear;
-using ::testing::ElementsAre;
-using ::testing::IsEmpty;
-using ::testing::SizeIs;
 
 std::string error_of_times(int ranks, const std::vector<Samples>& samples) {
   const auto timing = timing_of(all_reduce_of(64), ranks, samples);

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Runs on two simulated ND A100 v4 nodes, from times to the verdict of the shipped profile.
 #include <fmt/format.h>
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <map>
 #include <memory>
@@ -12,11 +10,10 @@
 #include "bench/results/outcomes.hpp"
 #include "lib/profile/load.hpp"
 #include "tests/bench/results/sample_rows.hpp"
+#include "tests/support/matchers.hpp"
 
 namespace muster::bench {
 namespace {
-
-using ::testing::HasSubstr;
 
 const Profile& shipped_nd_a100() {
   static const auto profile = load_profile({}, "nd96asr_v4");

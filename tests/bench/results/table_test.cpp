@@ -2,8 +2,6 @@
 // Reads the table as public scripts read that of nccl-tests: by word, by column from either end, by
 // regular expression. One test for each.
 #include <fmt/format.h>
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <algorithm>
 #include <optional>
@@ -14,13 +12,10 @@
 #include "bench/results/row.hpp"
 #include "lib/base/text.hpp"
 #include "tests/bench/results/sample_rows.hpp"
+#include "tests/support/matchers.hpp"
 
 namespace muster::bench {
 namespace {
-
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
-using ::testing::SizeIs;
 
 TEST(TableNumberTest, HasAsManyDecimalsAsFit) {
   EXPECT_EQ(table_number(5.631, 7), "5.63");

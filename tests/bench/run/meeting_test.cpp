@@ -1,17 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bench/run/meeting.hpp"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include <filesystem>
 
+#include "tests/support/matchers.hpp"
 #include "tests/support/temp_dir.hpp"
 
 namespace muster::bench {
 namespace {
-
-using ::testing::StartsWith;
 
 template <class T>
 void expect_round_trip(const T& sent) {
@@ -67,11 +63,6 @@ TEST(MessagesTest, AcceptsBytesThatAreNotText) {
   ASSERT_TRUE(got.has_value());
   EXPECT_THAT(got->host, StartsWith("a"));
 }
-
-using ::testing::AllOf;
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
-using ::testing::IsEmpty;
 
 Introduction on(std::string host) {
   return {.host = std::move(host),

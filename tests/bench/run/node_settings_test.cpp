@@ -2,8 +2,6 @@
 #include "bench/run/node_settings.hpp"
 
 #include <fmt/format.h>
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <cstdlib>
 #include <filesystem>
@@ -11,14 +9,11 @@
 #include <string>
 
 #include "lib/profile/limits/bench.hpp"
+#include "tests/support/matchers.hpp"
 #include "tests/support/temp_dir.hpp"
 
 namespace muster::bench {
 namespace {
-
-using ::testing::ElementsAre;
-using ::testing::IsEmpty;
-using ::testing::StartsWith;
 
 Gpu gpu_in(std::string cluster, unsigned clique, unsigned state = 3, int status = 0) {
   Gpu gpu;

@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bench/run/operations.hpp"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "lib/profile/limits/bench.hpp"
+#include "tests/support/matchers.hpp"
 
 namespace muster::bench {
 namespace {
@@ -98,9 +96,6 @@ TEST(SizesTest, DependOnTheRankWithTheLeastMemory) {
   EXPECT_EQ(least->bytes, 20U);
   EXPECT_FALSE(least_memory({std::nullopt, std::nullopt}));
 }
-
-using ::testing::ElementsAre;
-using ::testing::SizeIs;
 
 struct Entered {
   std::string phase;

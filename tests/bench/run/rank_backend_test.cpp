@@ -2,17 +2,12 @@
 #include "bench/run/rank_backend.hpp"
 
 #include <fmt/format.h>
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include "tests/bench/group/harness.hpp"
+#include "tests/support/matchers.hpp"
 
 namespace muster::bench {
 namespace {
-
-using ::testing::ElementsAre;
-using ::testing::IsEmpty;
-using ::testing::SizeIs;
 
 // Two nodes of four ranks each, dealt out in turn by the launcher.
 const std::vector<RankPlace> kPlaces{{0, 0}, {1, 0}, {0, 1}, {1, 1},

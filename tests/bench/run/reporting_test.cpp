@@ -2,24 +2,17 @@
 #include "bench/run/reporting.hpp"
 
 #include <fmt/format.h>
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
-#include <fstream>
-#include <sstream>
 
 #include "lib/base/text.hpp"
 #include "lib/report/bench_checks.hpp"
 #include "tests/bench/results/sample_rows.hpp"
+#include "tests/support/files.hpp"
+#include "tests/support/matchers.hpp"
 #include "tests/support/temp_dir.hpp"
 
 namespace muster::bench {
 namespace {
 
-using ::testing::Each;
-using ::testing::HasSubstr;
-using ::testing::SizeIs;
-using ::testing::StartsWith;
 using ::testing::UnorderedElementsAre;
 
 RunRecord two_ranks() {
@@ -285,9 +278,7 @@ TEST_F(PrinterTest, KeepsTheTableForTheFile) {
   EXPECT_FALSE(std::filesystem::exists(command.output));
   ASSERT_TRUE(printer.finish(report).has_value());
   EXPECT_EQ(out, "");
-  std::ostringstream written;
-  written << std::ifstream(command.output).rdbuf();
-  EXPECT_THAT(written.str(), StartsWith("  8  2  float\n#"));
+  EXPECT_THAT(content_of(command.output), StartsWith("  8  2  float\n#"));
 }
 
 TEST_F(PrinterTest, DetectsEarlyThatAFileCannotBeWritten) {

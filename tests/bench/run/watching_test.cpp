@@ -2,20 +2,18 @@
 #include "bench/run/watching.hpp"
 
 #include <fmt/format.h>
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <future>
 #include <string>
 #include <thread>
 
 #include "lib/report/report.hpp"
+#include "tests/support/matchers.hpp"
 
 namespace muster::bench {
 namespace {
 
 using namespace std::chrono_literals;
-using ::testing::ElementsAre;
 using ::testing::ExitedWithCode;
 
 Trouble lost(std::vector<int> ranks, bool without_rank_0 = false) {

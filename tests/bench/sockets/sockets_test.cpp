@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bench/sockets/sockets.hpp"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
@@ -10,11 +8,10 @@
 #include <cerrno>
 #include <utility>
 
+#include "tests/support/matchers.hpp"
+
 namespace muster::bench {
 namespace {
-
-using ::testing::HasSubstr;
-using ::testing::SizeIs;
 
 constexpr int kPatienceMs = 10'000;
 

@@ -2,21 +2,17 @@
 #include "bench/train/training_step.hpp"
 
 #include <fmt/format.h>
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <algorithm>
 #include <vector>
 
 #include "lib/report/bench_checks.hpp"
+#include "tests/support/matchers.hpp"
 
 namespace muster::bench::train {
 namespace {
 
 using node::GemmShape;
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
-using ::testing::IsEmpty;
 
 std::string error_of(const std::vector<const char*>& words) {
   const auto parsed = parse(words);

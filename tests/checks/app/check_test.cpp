@@ -1,12 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Observing and judging a node below a root that holds next to nothing.
 #include <fmt/format.h>
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <unistd.h>
 
-#include <fstream>
-#include <iterator>
 #include <string>
 #include <vector>
 
@@ -16,15 +12,13 @@
 #include "lib/profile/limits/topology.hpp"
 #include "lib/report/report.hpp"
 #include "tests/checks/app/test_caller.hpp"
+#include "tests/support/matchers.hpp"
 #include "tests/support/temp_dir.hpp"
 
 namespace muster::app {
 namespace {
 
-using ::testing::ElementsAre;
 using ::testing::Field;
-using ::testing::HasSubstr;
-using ::testing::IsEmpty;
 
 class CheckTest : public ::testing::Test {
  protected:
@@ -152,8 +146,8 @@ TEST_F(CheckTest, WritesTheReportToAFileOrForADashToStandardOutput) {
   asked.output = path("report.json");
   (void)check(asked);
   EXPECT_EQ(caller_.out(), "");
-  std::ifstream file(path("report.json"));
-  EXPECT_TRUE(parse_report(std::string(std::istreambuf_iterator<char>(file), {})));
+  const auto report = parse_report(dir_.read("report.json"));
+  EXPECT_TRUE(report) << report.error().message;
   asked.output = "-";
   (void)report_of(asked);
 }

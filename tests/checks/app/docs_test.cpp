@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Generated documents are up to date; documents that are written by hand name every option.
 #include <fmt/format.h>
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <regex>
 #include <set>
@@ -13,11 +11,10 @@
 #include "tests/checks/app/test_caller.hpp"
 #include "tests/lib/report/sample_report.hpp"
 #include "tests/support/documents.hpp"
+#include "tests/support/matchers.hpp"
 
 namespace muster::app {
 namespace {
-
-using ::testing::HasSubstr;
 
 std::set<std::string> offered(std::string_view words) {
   return completions("muster", R"("ib.rate A rate" "ib.state A state" "pci.acs ACS")", words);

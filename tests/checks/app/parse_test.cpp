@@ -2,8 +2,6 @@
 // Command lines: what they ask for, and mistakes, each with the words that help. Those of
 // muster-bench's options are in tests/bench/command.
 #include <fmt/format.h>
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <string>
 #include <string_view>
@@ -12,14 +10,10 @@
 #include "checks/app/commands.hpp"
 #include "lib/base/units.hpp"
 #include "tests/checks/app/test_caller.hpp"
+#include "tests/support/matchers.hpp"
 
 namespace muster::app {
 namespace {
-
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
-using ::testing::IsEmpty;
-using ::testing::StartsWith;
 
 TEST(ParseTest, CheckObservesThisNodeAndPrintsTextByDefault) {
   const auto check = parsed<CheckCommand>("check");

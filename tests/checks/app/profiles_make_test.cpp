@@ -1,11 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // `muster profiles make`: the profile that it writes loads and judges the node healthy. It refuses
 // sick nodes, garbled input and invalid names.
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
-#include <fstream>
-#include <sstream>
 
 #include "checks/app/commands.hpp"
 #include "checks/app/inspect.hpp"
@@ -16,23 +11,12 @@
 #include "lib/profile/limits/ib.hpp"
 #include "lib/profile/limits/topology.hpp"
 #include "tests/checks/app/test_caller.hpp"
+#include "tests/support/matchers.hpp"
+#include "tests/support/saved_node.hpp"
 #include "tests/support/temp_dir.hpp"
 
 namespace muster::app {
 namespace {
-
-using ::testing::Contains;
-using ::testing::HasSubstr;
-using ::testing::IsEmpty;
-
-Snapshot simulated(const std::string& name) {
-  std::ifstream file(std::string(MUSTER_SOURCE_DIR) + "/tests/nodes/simulated/" + name + ".json");
-  std::ostringstream text;
-  text << file.rdbuf();
-  auto snapshot = parse_snapshot(text.str());
-  EXPECT_TRUE(snapshot) << snapshot.error().message;
-  return snapshot.value_or(Snapshot{});
-}
 
 Result<Profile> loaded(const MadeProfile& made) {
   const TempDir folder;
@@ -41,7 +25,7 @@ Result<Profile> loaded(const MadeProfile& made) {
 }
 
 TEST(MakeProfileTest, IsACompleteProfileThatTheNodeSatisfies) {
-  const auto node = simulated("nd96isr_h100_v5");
+  const auto node = saved_node("simulated/nd96isr_h100_v5");
   const auto made = make_profile("made", {node});
   const auto profile = loaded(made);
   ASSERT_TRUE(profile) << profile.error().message << "\n" << made.yaml;
@@ -58,7 +42,7 @@ TEST(MakeProfileTest, IsACompleteProfileThatTheNodeSatisfies) {
 }
 
 TEST(MakeProfileTest, TheMajorityOfNodesDecides) {
-  const auto node = simulated("nd96isr_h100_v5");
+  const auto node = saved_node("simulated/nd96isr_h100_v5");
   auto odd = node;
   odd.cpu->threads = 95U;
   const auto made = make_profile("made", {node, odd, node});
@@ -69,7 +53,7 @@ TEST(MakeProfileTest, TheMajorityOfNodesDecides) {
 }
 
 TEST(MakeProfileTest, AValueThatDiffersBetweenDevicesIsNotSet) {
-  auto node = simulated("nd96isr_h100_v5");
+  auto node = saved_node("simulated/nd96isr_h100_v5");
   node.infiniband->hcas.at(7).ports->at(0).rate_gbps = 200.0;
   const auto profile = loaded(make_profile("made", {node}));
   ASSERT_TRUE(profile);
@@ -77,7 +61,7 @@ TEST(MakeProfileTest, AValueThatDiffersBetweenDevicesIsNotSet) {
 }
 
 TEST(MakeProfileTest, AVendorsTextIsQuoted) {
-  auto node = simulated("nd96isr_h100_v5");
+  auto node = saved_node("simulated/nd96isr_h100_v5");
   node.identity->hypervisor = false;
   node.identity->dmi_product = std::string("GX \"8\" \\ [rev: *] # {x}");
   const auto made = make_profile("made", {node});
@@ -108,7 +92,7 @@ class MakeProfileCommandTest : public ::testing::Test {
   }
 
   static Snapshot sick() {
-    auto node = simulated("nd96isr_h100_v5");
+    auto node = saved_node("simulated/nd96isr_h100_v5");
     auto& port = node.infiniband->hcas.at(2).ports->at(0);
     port.rate_gbps = 200.0;
     port.width = 2U;
@@ -120,7 +104,7 @@ class MakeProfileCommandTest : public ::testing::Test {
 };
 
 TEST_F(MakeProfileCommandTest, WritesAProfileFromSnapshots) {
-  const auto node = file("a.json", simulated("nd96isr_h100_v5"));
+  const auto node = file("a.json", saved_node("simulated/nd96isr_h100_v5"));
   EXPECT_EQ(run("trainer", {node}), kExitHealthy) << caller_.notes();
   EXPECT_THAT(caller_.out(), HasSubstr("name: \"trainer\""));
 }
@@ -132,7 +116,7 @@ TEST_F(MakeProfileCommandTest, RefusesASickNodeAndNamesItsFault) {
 }
 
 TEST_F(MakeProfileCommandTest, SkipsSickNodes) {
-  const auto node = simulated("nd96isr_h100_v5");
+  const auto node = saved_node("simulated/nd96isr_h100_v5");
   EXPECT_EQ(run("trainer", {file("a.json", node), file("b.json", sick()), file("c.json", node)}),
             kExitHealthy);
   EXPECT_THAT(caller_.notes(), HasSubstr("skipping "));

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Snapshots judged again, and the table of a fleet.
 #include <fmt/format.h>
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <algorithm>
 
@@ -11,16 +9,11 @@
 #include "lib/node/snapshot.hpp"
 #include "lib/report/report.hpp"
 #include "tests/checks/app/test_caller.hpp"
+#include "tests/support/matchers.hpp"
 #include "tests/support/temp_dir.hpp"
 
 namespace muster::app {
 namespace {
-
-using ::testing::AllOf;
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
-using ::testing::Not;
-using ::testing::StartsWith;
 
 // A node about which nothing is known except its name.
 std::string written(std::string name) {

@@ -3,25 +3,20 @@
 #include "checks/app/run_benchmarks.hpp"
 
 #include <fmt/format.h>
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <sys/stat.h>
 
 #include <chrono>
-#include <fstream>
 #include <string>
 
 #include "checks/app/inspect.hpp"
 #include "lib/report/format.hpp"
 #include "lib/report/summary.hpp"
 #include "tests/checks/app/test_caller.hpp"
+#include "tests/support/matchers.hpp"
 #include "tests/support/temp_dir.hpp"
 
 namespace muster::app {
 namespace {
-
-using ::testing::HasSubstr;
-using ::testing::SizeIs;
 
 using std::chrono::minutes;
 using std::chrono::seconds;
@@ -85,11 +80,6 @@ class MeasureTest : public ::testing::Test {
     return found->second.front();
   }
 
-  [[nodiscard]] std::string content(std::string_view name) const {
-    std::ifstream stream(path(name));
-    return {std::istreambuf_iterator<char>(stream), {}};
-  }
-
   TempDir dir_;
   Clock::duration longest_ = seconds(60);
   Deadline deadline_{Clock::now() + seconds(20)};
@@ -109,7 +99,7 @@ TEST_F(MeasureTest, RunsWithoutAShell) {
   answering(Outcome::pass, fmt::format("printf '%s\\n' \"$@\" >{}", path("words")));
   const CheckCommand command{.profile = "generic; echo x", .settings = {"a.b='$(c) d'"}};
   EXPECT_EQ(finding("check_nccl_allreduce 460 1 1M", command).outcome, Outcome::pass);
-  EXPECT_EQ(content("words"),
+  EXPECT_EQ(dir_.read("words"),
             "all_reduce\n--backend=nccl\n--launch=alone\n--local=8\n--min-busbw=460 GB/s\n"
             "--format=json\n--verbose\n--sizes=1048576\n--at=1048576\n--profile=generic; echo x\n"
             "--set=a.b='$(c) d'\n");
@@ -120,7 +110,7 @@ TEST_F(MeasureTest, ATestOfTheNodeRunsWithTheLimitOfTheLine) {
   answering(Outcome::pass, fmt::format("printf '%s\\n' \"$@\" >{}", path("words")));
   const CheckCommand command{.profile = "x", .settings = {"bench.stream.fail_below=1 GB/s"}};
   EXPECT_EQ(finding("check_cpu_stream 200000", command).outcome, Outcome::unknown);
-  EXPECT_EQ(content("words"),
+  EXPECT_EQ(dir_.read("words"),
             "node\n--profile=generic\n--only=host.stream\n--format=json\n--verbose\n"
             "--set=bench.stream.fail_below=200000 MB/s\n"
             "--set=bench.stream.warn_below=200000 MB/s\n");
@@ -133,7 +123,7 @@ TEST_F(MeasureTest, TheCallersVariablesApplyExceptThoseOfTheCheck) {
   const auto file = path("topology.xml");
   EXPECT_EQ(finding(fmt::format("check_nccl_allreduce_ib_loopback 18 1 8G {}", file)).outcome,
             Outcome::pass);
-  EXPECT_EQ(content("seen"), fmt::format("WARN 1 {}\n", file));
+  EXPECT_EQ(dir_.read("seen"), fmt::format("WARN 1 {}\n", file));
 }
 
 TEST_F(MeasureTest, DoesNotRunWithoutItsTopologyFile) {
@@ -146,10 +136,10 @@ TEST_F(MeasureTest, DoesNotRunWithoutItsTopologyFile) {
 TEST_F(MeasureTest, TheFirstRunThatDoesNotFailDecides) {
   answering(Outcome::fail, fmt::format("echo run >>{}", path("runs")));
   EXPECT_EQ(finding("check_nccl_allreduce 460 3 16G").outcome, Outcome::fail);
-  EXPECT_EQ(content("runs"), "run\nrun\nrun\n");
+  EXPECT_EQ(dir_.read("runs"), "run\nrun\nrun\n");
   answering(Outcome::pass, fmt::format("echo run >>{}", path("runs")));
   EXPECT_EQ(finding("check_nccl_allreduce 460 3 16G").outcome, Outcome::pass);
-  EXPECT_EQ(content("runs"), "run\nrun\nrun\nrun\n");
+  EXPECT_EQ(dir_.read("runs"), "run\nrun\nrun\nrun\n");
 }
 
 TEST_F(MeasureTest, AProgramThatIsMissingCrashesFloodsOrHangsIsUnknown) {
@@ -224,7 +214,7 @@ TEST_F(NodeTestsTest, AGpuThatFailsItsTestMakesTheNodeUnhealthy) {
   EXPECT_EQ(report.findings.front().check, "bench.host_copy");
   EXPECT_EQ(report.findings.front().device, "gpu3");
   EXPECT_GT(took_, Clock::duration{});
-  EXPECT_EQ(content("words"),
+  EXPECT_EQ(dir_.read("words"),
             "node\n--level=quick\n--only=gpu.copy,gpu.truth\n--budget=19.0 s\n--format=json\n"
             "--verbose\n--profile=generic\n");
 }
@@ -268,7 +258,7 @@ TEST_F(NodeTestsTest, NothingRunsOnASickNodeOrOnBusyGpus) {
   EXPECT_EQ(report.findings.back().outcome, Outcome::skip);
   EXPECT_EQ(report.findings.back().message,
             "the tests of the node do not run: python (7) uses gpu1");
-  EXPECT_EQ(content("words"), "");
+  EXPECT_EQ(dir_.read("words"), "");
   EXPECT_EQ(took_, Clock::duration{});
 }
 

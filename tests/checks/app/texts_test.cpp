@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // `muster list`, `explain`, `profiles` and `validate`.
 #include <fmt/format.h>
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <filesystem>
 #include <nlohmann/json.hpp>
@@ -15,21 +13,15 @@
 #include "lib/report/bench_checks.hpp"
 #include "lib/report/report.hpp"
 #include "tests/checks/app/test_caller.hpp"
+#include "tests/support/matchers.hpp"
 #include "tests/support/temp_dir.hpp"
 
 namespace muster::app {
 namespace {
 
-using ::testing::AllOf;
-using ::testing::Contains;
 using ::testing::ContainsRegex;
-using ::testing::ElementsAre;
 using ::testing::Field;
-using ::testing::HasSubstr;
-using ::testing::IsEmpty;
 using ::testing::Key;
-using ::testing::Not;
-using ::testing::StartsWith;
 
 class TextsTest : public ::testing::Test {
  protected:

@@ -14,8 +14,6 @@
 namespace muster::environment_test {
 namespace {
 
-using ::testing::ElementsAre;
-
 namespace env_nccl {
 
 Snapshot node_with(std::vector<NcclSetting> settings) {

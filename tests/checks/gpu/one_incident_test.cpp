@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // If several checks see the same GPU fault, only the one closest to the cause reports it.
 #include <fmt/format.h>
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <string>
 #include <vector>
@@ -11,11 +9,10 @@
 #include "lib/profile/limits/host.hpp"
 #include "lib/profile/limits/topology.hpp"
 #include "tests/checks/gpu/linked_node.hpp"
+#include "tests/support/matchers.hpp"
 
 namespace muster::gpu_one_incident_test {
 namespace {
-
-using ::testing::ElementsAre;
 
 // Outcome, check, device and code of each finding that is neither a pass nor a skip.
 std::vector<std::string> faults(const Snapshot& snapshot, const Profile& profile) {

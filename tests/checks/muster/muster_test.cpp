@@ -13,8 +13,6 @@
 namespace muster::own_checks_test {
 namespace {
 
-using ::testing::ElementsAre;
-
 namespace muster_probes {
 
 Profile fatal_mounts() {

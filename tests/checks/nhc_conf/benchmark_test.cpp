@@ -2,23 +2,18 @@
 // The arguments of muster-bench for a line, and the findings for its report.
 
 #include <fmt/format.h>
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <string>
 
 #include "checks/nhc_conf/judge.hpp"
 #include "lib/report/format.hpp"
+#include "tests/support/matchers.hpp"
 #include "tests/support/printers.hpp"
 
 namespace muster::nhc::benchmark_test {
 namespace {
 
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
-using ::testing::IsEmpty;
 using ::testing::Pair;
-using ::testing::SizeIs;
 using ::testing::UnorderedElementsAre;
 
 Snapshot node_with(std::size_t gpus) {

@@ -3,8 +3,8 @@
 #include "checks/nhc_conf/config.hpp"
 
 #include <fmt/ranges.h>
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
+
+#include "tests/support/matchers.hpp"
 
 namespace muster::nhc {
 
@@ -20,10 +20,6 @@ inline void PrintTo(const CheckLine& line, std::ostream* out) {
 }
 
 namespace {
-
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
-using ::testing::IsEmpty;
 
 std::vector<Line> lines_of(std::string_view text) { return parse_config("nhc.conf", text).lines; }
 

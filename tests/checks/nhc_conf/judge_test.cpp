@@ -3,13 +3,10 @@
 #include "checks/nhc_conf/judge.hpp"
 
 #include <fmt/ranges.h>
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
-#include <iterator>
 #include <set>
 
 #include "checks/catalogue.hpp"
@@ -18,13 +15,11 @@
 #include "lib/profile/limits/host.hpp"
 #include "lib/profile/limits/ib.hpp"
 #include "tests/checks/nhc_conf/literal_node.hpp"
+#include "tests/support/matchers.hpp"
 #include "tests/support/printers.hpp"
 
 namespace muster::nhc::judge_test {
 namespace {
-
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
 
 Snapshot node() {
   return {.identity = observed(Identity{.hostname = "n3"}),

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Single lines about hosts, ports and GPUs on literal nodes.
 #include <fmt/ranges.h>
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <array>
 
@@ -11,12 +9,11 @@
 #include "lib/profile/limits/gpu.hpp"
 #include "lib/profile/limits/host.hpp"
 #include "tests/checks/nhc_conf/literal_node.hpp"
+#include "tests/support/matchers.hpp"
 #include "tests/support/printers.hpp"
 
 namespace muster::nhc::lines_test {
 namespace {
-
-using ::testing::ElementsAre;
 
 // The findings of "* || COMMAND".
 Findings judge_line(const Snapshot& snapshot, std::string_view command,

@@ -13,8 +13,6 @@
 #include <atomic>
 #include <csignal>
 #include <cstdlib>
-#include <fstream>
-#include <sstream>
 #include <thread>
 
 #include "bench/launch/place.hpp"
@@ -88,13 +86,6 @@ std::string next_mark() {
 }
 
 }  // namespace
-
-std::string content_of(const std::filesystem::path& file) {
-  const std::ifstream stream(file);
-  std::ostringstream text;
-  text << stream.rdbuf();
-  return text.str();
-}
 
 nlohmann::json Ended::report() const {
   auto report = nlohmann::json::parse(out, nullptr, false);

@@ -14,6 +14,7 @@
 #include <string_view>
 #include <vector>
 
+#include "tests/support/files.hpp"
 #include "tests/support/temp_dir.hpp"
 
 namespace muster::e2e {
@@ -112,8 +113,5 @@ inline constexpr const char* kAnyBandwidth = "--min-busbw=1B/s";
 [[nodiscard]] int free_port();
 
 [[nodiscard]] bool has_mpirun();
-
-// Empty if there is no such file.
-[[nodiscard]] std::string content_of(const std::filesystem::path& file);
 
 }  // namespace muster::e2e

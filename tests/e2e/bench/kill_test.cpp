@@ -2,22 +2,18 @@
 // Any rank may be killed, stopped or terminated at any point: the other ranks exit, nothing is left
 // behind, and one of them names the rank.
 #include <fmt/format.h>
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <csignal>
 #include <ostream>
 #include <thread>
 
 #include "tests/e2e/bench/job.hpp"
+#include "tests/support/matchers.hpp"
 
 namespace muster::e2e {
 namespace {
 
 using std::chrono::milliseconds;
-using ::testing::AllOf;
-using ::testing::AnyOf;
-using ::testing::HasSubstr;
 
 constexpr int kRanks = 3;
 

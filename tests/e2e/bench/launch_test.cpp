@@ -1,20 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Starts `muster-bench` with each launcher, and in ways that must be refused.
 #include <fmt/format.h>
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include "bench/sockets/sockets.hpp"
 #include "tests/e2e/bench/job.hpp"
+#include "tests/support/matchers.hpp"
 
 namespace muster::e2e {
 namespace {
-
-using ::testing::AllOf;
-using ::testing::AnyOf;
-using ::testing::HasSubstr;
-using ::testing::Not;
-using ::testing::StartsWith;
 
 const Words kSmall = muster_bench({"all_reduce", "--sizes=8,4KiB", "--iterations=5",
                                    "--profile=generic", "--backend=tcp", kAnyBandwidth});

@@ -2,19 +2,12 @@
 // `muster-bench locate` among real processes: over TCP, and over a fake NCCL whose clock has a slow
 // part.
 #include <fmt/format.h>
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include "tests/e2e/bench/job.hpp"
+#include "tests/support/matchers.hpp"
 
 namespace muster::e2e {
 namespace {
-
-using ::testing::AllOf;
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
-using ::testing::IsEmpty;
-using ::testing::Not;
 
 // `nodes` with `per_node` ranks each; `node0` has the first ranks.
 class Locate : public ::testing::Test {

@@ -1,16 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Runs under this machine's mpirun.
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <array>
 
 #include "tests/e2e/bench/job.hpp"
+#include "tests/support/matchers.hpp"
 
 namespace muster::e2e {
 namespace {
-
-using ::testing::HasSubstr;
 
 constexpr std::array kCollectives{
     "all_reduce", "all_gather", "reduce_scatter", "broadcast", "reduce",   "alltoall", "alltoallv",

@@ -2,8 +2,6 @@
 // The whole path through NCCL, on a fake driver and library with their own clock: sixteen
 // ranks on two nodes of eight GPUs.
 #include <fmt/format.h>
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -11,15 +9,12 @@
 
 #include "tests/e2e/bench/job.hpp"
 #include "tests/fakes/ras.hpp"
+#include "tests/support/matchers.hpp"
 
 namespace muster::e2e {
 namespace {
 
-using ::testing::AllOf;
-using ::testing::AnyOf;
-using ::testing::HasSubstr;
 using ::testing::MatchesRegex;
-using ::testing::Not;
 
 constexpr int kManyRanks = 16;
 constexpr int kGpus = 8;

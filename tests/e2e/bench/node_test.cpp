@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Whole runs of `muster-bench node` and `train_step`, on fakes of NVIDIA's libraries.
 #include <fmt/format.h>
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <algorithm>
 #include <chrono>
@@ -11,11 +9,10 @@
 #include <thread>
 
 #include "tests/e2e/bench/job.hpp"
+#include "tests/support/matchers.hpp"
 
 namespace muster::e2e {
 namespace {
-
-using ::testing::HasSubstr;
 
 const auto kCublas = fmt::format("--cublas={}/cublas/libcublasLt.so.13", MUSTER_FAKES);
 
@@ -106,8 +103,6 @@ TEST_F(Node, KilledWhileHcasAreAtWorkLeavesNothing) {
   expect_killed_leaves_nothing(job, {100, 700},
                                [&] { return job.start(words({"--only=ib.loopback"}), given); });
 }
-
-using ::testing::AllOf;
 
 class Train : public ::testing::Test {
  protected:

@@ -1,20 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Output: its formats and destinations.
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
-#include <regex>
 
 #include "lib/base/text.hpp"
 #include "tests/e2e/bench/job.hpp"
+#include "tests/support/matchers.hpp"
 
 namespace muster::e2e {
 namespace {
-
-using ::testing::AnyOf;
-using ::testing::HasSubstr;
-using ::testing::Not;
-using ::testing::StartsWith;
 
 Words two_ranks(const Words& more) {
   return with(muster_bench({"all_reduce", kAnyBandwidth, "--sizes=8,64KiB", "--iterations=5",

@@ -3,8 +3,6 @@
 // that end early, and nodes that go down. Scripts that answer at once replace muster and
 // muster-bench on the nodes.
 #include <fmt/format.h>
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <sys/types.h>
 
 #include <algorithm>
@@ -15,13 +13,12 @@
 #include <string>
 
 #include "tests/e2e/slurm/cluster.hpp"
+#include "tests/support/matchers.hpp"
 
 namespace muster::e2e {
 namespace {
 
 namespace fs = std::filesystem;
-using ::testing::HasSubstr;
-using ::testing::Not;
 
 constexpr std::string_view kHealthyReport =
     R"({"schema":"muster.report/1","profile":"p","context":"boot","started":"","duration_ms":1,)"

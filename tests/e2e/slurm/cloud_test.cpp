@@ -2,21 +2,17 @@
 // Cloud nodes, which Slurm powers down and up: each row of the table in docs/slurm.md. Slurm
 // keeps the drain of a node that it powers down for being idle, and drops the reason when it powers
 // the node up.
-#include <gmock/gmock.h>
 
 #include <chrono>
 #include <thread>
 
 #include "tests/e2e/slurm/cloud_in_slurm.hpp"
+#include "tests/support/matchers.hpp"
 
 namespace muster::e2e {
 namespace {
 
 namespace fs = std::filesystem;
-using ::testing::AllOf;
-using ::testing::HasSubstr;
-using ::testing::Not;
-using ::testing::StartsWith;
 
 TEST_F(CloudInSlurm, OnTheSameHostANodeIsResumedAfterCleanRuns) {
   render_booted("booted");

@@ -3,21 +3,15 @@
 // nothing behind.
 #include "tests/e2e/slurm/cluster.hpp"
 
-#include <fmt/format.h>
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include <filesystem>
 #include <string>
 #include <vector>
 
 #include "slurm/policy/node_memory.hpp"
+#include "tests/support/matchers.hpp"
 
 namespace muster::e2e {
 namespace {
-
-using ::testing::HasSubstr;
-using ::testing::IsEmpty;
 
 class ClusterTest : public ::testing::Test {
  protected:

@@ -1,19 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // The CycleCloud project in a real Slurm that has the settings of CycleCloud-Slurm 4: muster's
 // hooks come from the files that 50-slurm.sh writes into the cluster's shared folder.
-#include <gmock/gmock.h>
 
 #include <chrono>
 #include <thread>
 
 #include "tests/e2e/slurm/cloud_in_slurm.hpp"
+#include "tests/support/matchers.hpp"
 
 namespace muster::e2e {
 namespace {
 
 namespace fs = std::filesystem;
-using ::testing::HasSubstr;
-using ::testing::Not;
 
 class CycleCloudInSlurm : public CloudInSlurm {
  protected:

@@ -1,19 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // The scripts that Slurm calls: only muster's verdict fails a node, even if muster breaks.
 #include <fmt/format.h>
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <csignal>
 
 #include "tests/e2e/slurm/cluster.hpp"
+#include "tests/support/matchers.hpp"
 #include "tests/support/temp_dir.hpp"
 
 namespace muster::e2e {
 namespace {
 
 namespace fs = std::filesystem;
-using ::testing::HasSubstr;
 
 struct Hook {
   const char* name;

@@ -1,19 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // The batch scripts of slurm/jobs, run by a real Slurm over two nodes, with host memory.
 #include <fmt/format.h>
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <memory>
 
 #include "tests/e2e/slurm/cluster.hpp"
+#include "tests/support/matchers.hpp"
 
 namespace muster::e2e {
 namespace {
 
 using ::testing::ContainsRegex;
-using ::testing::HasSubstr;
-using ::testing::IsEmpty;
 
 std::string script(std::string_view name) {
   return fmt::format("{}/slurm/jobs/{}.sbatch", MUSTER_SOURCE_DIR, name);

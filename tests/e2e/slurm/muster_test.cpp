@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // muster's own hooks in a real Slurm, on simulated nodes whose trees change while the cluster runs.
 #include <fmt/format.h>
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <chrono>
 #include <filesystem>
@@ -10,14 +8,12 @@
 #include <thread>
 
 #include "tests/e2e/slurm/muster_in_slurm.hpp"
+#include "tests/support/matchers.hpp"
 
 namespace muster::e2e {
 namespace {
 
 namespace fs = std::filesystem;
-using ::testing::AllOf;
-using ::testing::HasSubstr;
-using ::testing::StartsWith;
 
 TEST_F(MusterInSlurm, DrainsASickNodeAndResumesItAfterCleanRuns) {
   ASSERT_TRUE(render("sick", kPassing));

@@ -2,17 +2,14 @@
 // LBNL NHC as Slurm's health check, with muster's plug-in: a sick node is drained and comes back.
 // MUSTER_NHC_TREE names an unpacked NHC; else the small one of tests/nhc does it.
 #include <fmt/format.h>
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <cstdlib>
 
 #include "tests/e2e/slurm/cluster.hpp"
+#include "tests/support/matchers.hpp"
 
 namespace muster::e2e {
 namespace {
-
-using ::testing::HasSubstr;
 
 // {0}: the call of NHC.
 constexpr const char* kHealthCheck = R"(#!/bin/bash

@@ -9,8 +9,6 @@
 #include <algorithm>
 #include <csignal>
 #include <cstdlib>
-#include <fstream>
-#include <sstream>
 #include <thread>
 
 namespace muster::e2e {
@@ -103,13 +101,6 @@ bool wait_for(const std::function<bool()>& done, std::chrono::milliseconds patie
     std::this_thread::sleep_for(4 * kNap);
   }
   return true;
-}
-
-std::string content_of(const fs::path& file) {
-  const std::ifstream stream(file, std::ios::binary);
-  std::ostringstream text;
-  text << stream.rdbuf();
-  return text.str();
 }
 
 std::map<pid_t, std::string> other_processes() {

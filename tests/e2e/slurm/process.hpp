@@ -12,6 +12,8 @@
 #include <string>
 #include <vector>
 
+#include "tests/support/files.hpp"
+
 namespace muster::e2e {
 
 using Words = std::vector<std::string>;
@@ -50,8 +52,6 @@ class Process {
 // Calls `done` repeatedly until it returns true. Returns whether it did within `patience`.
 [[nodiscard]] bool wait_for(const std::function<bool()>& done,
                             std::chrono::milliseconds patience = kPatience);
-
-[[nodiscard]] std::string content_of(const std::filesystem::path& file);
 
 // The other live processes of this PID namespace: pid and command line.
 [[nodiscard]] std::map<pid_t, std::string> other_processes();

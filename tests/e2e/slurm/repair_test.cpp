@@ -2,8 +2,6 @@
 // `muster repair` in a real Slurm, on simulated nodes: a reset that heals the node, faults that no
 // step heals, and an admin who takes the node in between.
 #include <fmt/format.h>
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <chrono>
 #include <filesystem>
@@ -11,14 +9,10 @@
 #include <thread>
 
 #include "tests/e2e/slurm/muster_in_slurm.hpp"
+#include "tests/support/matchers.hpp"
 
 namespace muster::e2e {
 namespace {
-
-using ::testing::AllOf;
-using ::testing::HasSubstr;
-using ::testing::Not;
-using ::testing::StartsWith;
 
 // The site's program that reaches a node: muster judges the node's tree, and the other commands are
 // simulated.

@@ -1,21 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 // `muster sweep` in a real Slurm of four nodes: its jobs run muster-bench on host memory.
 #include <fmt/format.h>
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <filesystem>
 #include <memory>
 #include <string>
 
 #include "tests/e2e/slurm/cluster.hpp"
+#include "tests/support/matchers.hpp"
 
 namespace muster::e2e {
 namespace {
 
 namespace fs = std::filesystem;
-using ::testing::HasSubstr;
-using ::testing::IsEmpty;
 
 #ifdef MUSTER_HAS_MPI
 constexpr bool kSweepsByMpi = true;

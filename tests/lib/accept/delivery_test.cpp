@@ -1,22 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/accept/delivery.hpp"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include <algorithm>
 #include <array>
 #include <utility>
 
 #include "lib/base/json_write.hpp"
 #include "tests/lib/accept/sample_delivery.hpp"
+#include "tests/support/matchers.hpp"
 
 namespace muster::accept {
 namespace {
-
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
-using ::testing::IsEmpty;
 
 Measurement measured(std::string quantity, std::string device, double value) {
   return {.quantity = std::move(quantity),

@@ -1,17 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include "lib/accept/step.hpp"
+#include "tests/support/matchers.hpp"
 
 namespace muster::accept {
 namespace {
 
-using testing::ElementsAre;
 using testing::Field;
-using testing::HasSubstr;
-using testing::IsEmpty;
 
 StepAnswer answer_with(Verdict verdict, std::vector<Finding> findings) {
   return {.host = "n1",

@@ -1,20 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/accept/next.hpp"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include "tests/lib/accept/acceptance.hpp"
+#include "tests/support/matchers.hpp"
 
 namespace muster::accept {
 namespace {
 
-using testing::Each;
-using testing::ElementsAre;
 using testing::Field;
-using testing::HasSubstr;
-using testing::IsEmpty;
-using testing::SizeIs;
 using testing::UnorderedElementsAre;
 
 // Node n1 has these outcomes at a stage, one after another; the last one repeats.

@@ -1,27 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/accept/page.hpp"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
-#include <sstream>
 
 #include "lib/base/json_write.hpp"
 #include "tests/lib/accept/sample_delivery.hpp"
+#include "tests/support/files.hpp"
+#include "tests/support/matchers.hpp"
 #include "tests/support/well_formed.hpp"
 
 namespace muster::accept {
 namespace {
-
-using ::testing::AllOf;
-using ::testing::EndsWith;
-using ::testing::HasSubstr;
-using ::testing::Not;
-using ::testing::StartsWith;
 
 // Text that would leave its place in a page or a table.
 constexpr std::string_view kEvil = "=x<script>alert(1)</script>\"'&]]>{{{who}}}\n\x01\xff,";
@@ -31,9 +23,7 @@ TEST(AcceptPageTest, IsThatOfTheGoldenFile) {
   const auto file = std::filesystem::path(MUSTER_SOURCE_DIR) / "tests/lib/accept/golden/page.html";
   const auto page = accept_page(delivery_of_64());
   if (std::getenv("MUSTER_REWRITE_GOLDEN") != nullptr) std::ofstream(file) << page;
-  std::ostringstream golden;
-  golden << std::ifstream(file).rdbuf();
-  EXPECT_TRUE(page == golden.str()) << "the page has changed; see CONTRIBUTING.md";
+  EXPECT_TRUE(page == content_of(file)) << "the page has changed; see CONTRIBUTING.md";
 }
 
 TEST(AcceptPageTest, HasTheEvidenceOfARejectedNode) {

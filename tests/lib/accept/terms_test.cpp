@@ -1,18 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/accept/terms.hpp"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include <array>
 #include <random>
 
+#include "tests/support/matchers.hpp"
+
 namespace muster::accept {
 namespace {
-
-using ::testing::AllOf;
-using ::testing::HasSubstr;
-using ::testing::Not;
 
 TEST(TermsTest, FindsTheShortestLoadForBothRisks) {
   struct Row {

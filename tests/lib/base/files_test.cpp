@@ -1,19 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/base/files.hpp"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "tests/support/matchers.hpp"
 #include "tests/support/temp_dir.hpp"
 
 namespace muster {
 namespace {
 
 namespace fs = std::filesystem;
-using ::testing::EndsWith;
-using ::testing::HasSubstr;
 
 fs::perms mode_of(const fs::path& file) { return fs::status(file).permissions(); }
 

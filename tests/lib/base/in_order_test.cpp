@@ -1,17 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/base/in_order.hpp"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include <atomic>
 #include <chrono>
 #include <numeric>
 
+#include "tests/support/matchers.hpp"
+
 namespace muster {
 namespace {
-
-using ::testing::ElementsAre;
 
 TEST(MakeInOrderTest, DeliversResultsInOrder) {
   std::vector<std::size_t> taken;

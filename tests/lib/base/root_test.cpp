@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/base/root.hpp"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <sys/stat.h>
 
 #include <atomic>
@@ -10,13 +8,11 @@
 #include <string>
 #include <thread>
 
+#include "tests/support/matchers.hpp"
 #include "tests/support/temp_dir.hpp"
 
 namespace muster {
 namespace {
-
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
 
 class RootTest : public ::testing::Test {
  protected:

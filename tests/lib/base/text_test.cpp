@@ -1,14 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/base/text.hpp"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
+#include "tests/support/matchers.hpp"
 
 namespace muster {
 namespace {
-
-using ::testing::ElementsAre;
-using ::testing::IsEmpty;
 
 TEST(TextTest, TrimsBlanksOnBothSides) { EXPECT_EQ(trim(" \t a b\n"), "a b"); }
 

@@ -1,16 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/fleet/causes.hpp"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include <cmath>
 #include <random>
 
+#include "tests/support/matchers.hpp"
+
 namespace muster::fleet {
 namespace {
-
-using ::testing::IsEmpty;
 
 // The probability of at most so many incidents, term by term.
 double at_most(std::int64_t incidents, double expected) {

@@ -1,16 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/fleet/odd.hpp"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include <random>
+
+#include "tests/support/matchers.hpp"
 
 namespace muster::fleet {
 namespace {
-
-using ::testing::ElementsAre;
-using ::testing::IsEmpty;
 
 TEST(OddTest, NamesTheWorstFirst) {
   std::vector<double> values(30, 100);

@@ -2,22 +2,16 @@
 // A year of a simulated fleet with lemons, and a slow second implementation.
 #include "lib/fleet/offenders.hpp"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include <cmath>
-#include <map>
 #include <optional>
 #include <random>
 #include <set>
 
 #include "lib/statistics/statistics.hpp"
+#include "tests/support/matchers.hpp"
 
 namespace muster::fleet {
 namespace {
-
-using ::testing::ElementsAre;
-using ::testing::IsEmpty;
 
 constexpr double kWindow_days = 180;
 

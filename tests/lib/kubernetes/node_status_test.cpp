@@ -1,19 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/kubernetes/node_status.hpp"
 
-#include <gmock/gmock.h>
-
 #include <nlohmann/json.hpp>
 #include <vector>
 
 #include "lib/base/json.hpp"
+#include "tests/support/matchers.hpp"
 
 namespace muster::kubernetes {
 namespace {
 
 using Json = nlohmann::json;
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
 
 std::vector<std::string> statuses(const Json& conditions) {
   std::vector<std::string> words;

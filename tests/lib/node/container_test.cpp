@@ -2,17 +2,13 @@
 // Facts that a container hides of its node.
 #include "lib/node/container.hpp"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include <string>
 #include <vector>
 
+#include "tests/support/matchers.hpp"
+
 namespace muster {
 namespace {
-
-using ::testing::ElementsAre;
-using ::testing::IsEmpty;
 
 // Everything was observed: two GPUs, two HCAs.
 Snapshot node() {

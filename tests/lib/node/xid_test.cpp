@@ -2,16 +2,11 @@
 // Lines of many versions of the NVIDIA driver.
 #include "lib/node/xid.hpp"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
+#include "tests/support/matchers.hpp"
 #include "tests/support/printers.hpp"
 
 namespace muster {
 namespace {
-
-using ::testing::ElementsAre;
-using ::testing::IsEmpty;
 
 XidLog parse(const std::vector<std::string>& lines) {
   KernelLog log;

@@ -2,14 +2,11 @@
 // Damages each file that the probes read, in every way: its fact is then unknown, and no probe
 // crashes.
 #include <fmt/format.h>
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cctype>
-#include <fstream>
 #include <functional>
-#include <iterator>
 #include <memory>
 #include <ostream>
 #include <string>
@@ -227,8 +224,7 @@ class AnomalyTest : public ::testing::TestWithParam<File> {
   static void TearDownTestSuite() { shared_.reset(); }  // NOLINT(readability-identifier-naming)
 
   void SetUp() override {
-    std::ifstream file(tree_.path() / GetParam().path);
-    original_.assign(std::istreambuf_iterator<char>(file), {});
+    original_ = tree_.read(GetParam().path);
     ASSERT_TRUE(known()) << "before the damage";
   }
 

@@ -1,21 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // Recognising a container, and which of its namespaces are the node's.
 #include <fmt/format.h>
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <string>
 #include <string_view>
 
 #include "lib/probes/probes.hpp"
 #include "tests/lib/probes/host_tree.hpp"
+#include "tests/support/matchers.hpp"
 
 namespace muster {
 namespace {
 
-using ::testing::Contains;
-using ::testing::ElementsAre;
-using ::testing::IsEmpty;
 using ::testing::IsSupersetOf;
 using std::string_literals::operator""s;  // NOLINT(misc-unused-using-decls)
 

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <filesystem>
 #include <map>
@@ -8,14 +6,11 @@
 
 #include "lib/probes/parse/parse.hpp"
 #include "lib/probes/probes.hpp"
+#include "tests/support/matchers.hpp"
 #include "tests/support/temp_dir.hpp"
 
 namespace muster {
 namespace {
-
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
-using ::testing::IsEmpty;
 
 constexpr std::string_view kTopology = R"(<system version="1">
   <cpu numaid="0" affinity="0000ffff,ffffffff" arch="x86_64">

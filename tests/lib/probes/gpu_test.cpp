@@ -2,13 +2,9 @@
 // The NVML probe with a fake library: it returns the facts of a scenario for three driver branches,
 // and a hung call affects only one GPU.
 #include <fmt/format.h>
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <sys/resource.h>
 
 #include <cstdlib>
-#include <fstream>
-#include <iterator>
 #include <string>
 #include <string_view>
 
@@ -17,7 +13,9 @@
 #include "lib/probes/gpu/library.hpp"
 #include "lib/probes/probes.hpp"
 #include "tests/fakes/nvml/scenario.hpp"
+#include "tests/support/matchers.hpp"
 #include "tests/support/printers.hpp"
+#include "tests/support/saved_node.hpp"
 #include "tests/support/temp_dir.hpp"
 
 namespace muster {
@@ -25,9 +23,6 @@ namespace {
 
 using namespace std::literals;  // NOLINT(google-build-using-namespace): literals only
 using fakes::Scenario;
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
-using ::testing::StartsWith;
 
 std::vector<NvLink> whole_nvlinks() {
   std::vector<NvLink> links;
@@ -180,12 +175,9 @@ TEST_F(NvmlTest, ReadsEveryFact) {
 
 // The fake answers what a real driver answered, so the probe finds the recorded facts again.
 TEST_F(NvmlTest, FindsRecordedGpusAgain) {
-  for (const auto* name : {"h100_sxm_vm", "h200_sxm_vm"}) {
-    std::ifstream file(fmt::format("{}/tests/nodes/recorded/{}.json", MUSTER_SOURCE_DIR, name));
-    const auto snapshot = parse_snapshot(std::string(std::istreambuf_iterator<char>(file), {}));
-    ASSERT_TRUE(snapshot) << snapshot.error().message;
-    scenario_.nvml.gpus = snapshot->nvml->gpus;
-    EXPECT_EQ(facts().gpus, snapshot->nvml->gpus) << name;
+  for (const auto* name : {"recorded/h100_sxm_vm", "recorded/h200_sxm_vm"}) {
+    scenario_.nvml.gpus = saved_node(name).nvml->gpus;
+    EXPECT_EQ(facts().gpus, scenario_.nvml.gpus) << name;
   }
 }
 

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <string>
 #include <vector>
@@ -9,16 +7,10 @@
 #include "lib/probes/parse/parse.hpp"
 #include "lib/probes/probes.hpp"
 #include "tests/lib/probes/host_tree.hpp"
+#include "tests/support/matchers.hpp"
 
 namespace muster {
 namespace {
-
-using ::testing::AnyOf;
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
-using ::testing::IsEmpty;
-using ::testing::Not;
-using ::testing::SizeIs;
 
 // One HCA as the kernel lays it out: folders below sys/devices, relative links from the class.
 class InfinibandProbeTest : public ::testing::Test {

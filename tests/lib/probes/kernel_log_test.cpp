@@ -2,8 +2,6 @@
 #include "lib/probes/kernel_log.hpp"
 
 #include <fmt/format.h>
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -13,14 +11,12 @@
 
 #include "lib/probes/probes.hpp"
 #include "tests/lib/probes/host_tree.hpp"
+#include "tests/support/matchers.hpp"
 
 namespace muster {
 namespace {
 
-using ::testing::ElementsAre;
 using ::testing::Field;
-using ::testing::IsEmpty;
-using ::testing::SizeIs;
 
 KernelLog collect(const std::vector<std::string>& records) {
   KmsgCollector collector;

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <sys/resource.h>
 
 #include <string>
@@ -9,13 +7,11 @@
 
 #include "lib/probes/attributes.hpp"
 #include "lib/probes/probes.hpp"
+#include "tests/support/matchers.hpp"
 #include "tests/support/temp_dir.hpp"
 
 namespace muster {
 namespace {
-
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
 
 constexpr std::string_view kLimits =
     "Limit                     Soft Limit           Hard Limit           Units     \n"

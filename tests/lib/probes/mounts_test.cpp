@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <signal.h>
 #include <unistd.h>
 
@@ -13,12 +11,11 @@
 #include "lib/probes/parse/parse.hpp"
 #include "lib/probes/probes.hpp"
 #include "tests/lib/probes/host_tree.hpp"
+#include "tests/support/matchers.hpp"
 
 namespace muster {
 namespace {
 
-using ::testing::ElementsAre;
-using ::testing::IsEmpty;
 using std::chrono_literals::operator""s;  // NOLINT(misc-unused-using-decls)
 
 class MountsProbeTest : public ::testing::Test {

@@ -1,20 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <string>
 #include <string_view>
 
 #include "lib/probes/probes.hpp"
 #include "tests/lib/probes/host_tree.hpp"
+#include "tests/support/matchers.hpp"
 
 namespace muster {
 namespace {
 
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
-using ::testing::IsEmpty;
 using std::string_literals::operator""s;  // NOLINT(misc-unused-using-decls)
 
 constexpr std::string_view kAer = "RxErr 2\nBadTLP 1\nTOTAL_ERR_COR 3\n";

@@ -3,8 +3,6 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -16,13 +14,13 @@
 
 #include "lib/base/descriptor.hpp"
 #include "lib/process/process.hpp"
+#include "tests/support/matchers.hpp"
 #include "tests/support/temp_dir.hpp"
 
 namespace muster {
 namespace {
 
 using namespace std::chrono_literals;  // NOLINT(google-build-using-namespace): literals only
-using testing::EndsWith;
 
 Execution shell(const std::string& script, Clock::duration allowed = 20s) {
   return {.program = "/bin/sh",

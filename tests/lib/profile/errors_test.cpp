@@ -1,20 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // Every way in which a profile can be wrong: the error names the file, the line and the key.
 #include <fmt/format.h>
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <initializer_list>
 
 #include "lib/report/finding.hpp"
 #include "tests/lib/profile/profile_files.hpp"
+#include "tests/support/matchers.hpp"
 
 namespace muster {
 namespace {
-
-using ::testing::AllOf;
-using ::testing::HasSubstr;
-using ::testing::StartsWith;
 
 // The body of a profile begins on line 2.
 struct Wrong {

@@ -4,8 +4,6 @@
 #include "lib/profile/load.hpp"
 
 #include <fmt/format.h>
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <sys/stat.h>
 
 #include <string>
@@ -13,17 +11,14 @@
 
 #include "lib/profile/yaml.hpp"
 #include "tests/lib/profile/profile_files.hpp"
+#include "tests/support/matchers.hpp"
 #include "tests/support/temp_dir.hpp"
 
 namespace muster {
 namespace {
 
-using ::testing::AllOf;
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
 using ::testing::Key;
 using ::testing::Pair;
-using ::testing::StartsWith;
 using ::testing::UnorderedElementsAre;
 
 class LoadProfileTest : public ::testing::Test {

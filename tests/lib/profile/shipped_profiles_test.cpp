@@ -2,8 +2,6 @@
 // Each shipped profile loads, has a source for each limit, and recognises its own node; the files
 // in configs/ are consistent, and the examples for a site work.
 #include <fmt/format.h>
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -17,15 +15,13 @@
 #include "lib/profile/choice.hpp"
 #include "lib/profile/load.hpp"
 #include "lib/profile/profile.hpp"
+#include "tests/support/matchers.hpp"
 #include "tests/support/temp_dir.hpp"
 
 namespace muster {
 namespace {
 
 namespace fs = std::filesystem;
-using ::testing::Contains;
-using ::testing::ElementsAre;
-using ::testing::IsEmpty;
 using ::testing::IsSupersetOf;
 using ::testing::Optional;
 

@@ -2,17 +2,12 @@
 #include "lib/repair/claim.hpp"
 
 #include <fmt/format.h>
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include "lib/base/clock.hpp"
+#include "tests/support/matchers.hpp"
 
 namespace muster::repair {
 namespace {
-
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
-using ::testing::Not;
 
 constexpr std::string_view kRemap = "Resource.Hpc.Unhealthy.HpcRowRemapFailure";
 

@@ -3,8 +3,6 @@
 #include "lib/report/summary.hpp"
 
 #include <fmt/format.h>
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <algorithm>
 #include <array>
@@ -16,12 +14,10 @@
 #include "lib/report/bench_checks.hpp"
 #include "lib/report/format.hpp"
 #include "tests/lib/report/sample_report.hpp"
+#include "tests/support/matchers.hpp"
 
 namespace muster {
 namespace {
-
-using ::testing::ElementsAre;
-using ::testing::IsEmpty;
 
 Finding of(std::string check, Outcome outcome) {
   return {.check = std::move(check), .device = "node", .outcome = outcome, .message = "m"};

@@ -2,7 +2,6 @@
 #include "lib/state/job_gpus.hpp"
 
 #include <fmt/format.h>
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <ostream>

@@ -3,8 +3,6 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <sys/file.h>
 
 #include <chrono>
@@ -12,14 +10,13 @@
 #include <vector>
 
 #include "lib/base/descriptor.hpp"
+#include "tests/support/matchers.hpp"
 #include "tests/support/temp_dir.hpp"
 
 namespace muster {
 namespace {
 
 namespace fs = std::filesystem;
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
 
 Snapshot node(double uptime_s, std::uint64_t link_downed, const char* boot = "boot-1") {
   Snapshot s;

@@ -3,17 +3,13 @@
 #include "lib/state/xids.hpp"
 
 #include <fmt/format.h>
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include "lib/base/units.hpp"
+#include "tests/support/matchers.hpp"
 #include "tests/support/printers.hpp"
 
 namespace muster {
 namespace {
-
-using ::testing::ElementsAre;
-using ::testing::IsEmpty;
 
 constexpr double kNow = 1e9;  // seconds since 1970
 

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // The MPI module under mpirun: all ranks run the same tests in order.
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <mpi.h>
 #include <unistd.h>
 
@@ -10,12 +8,10 @@
 #include "bench/backends/mpi/backend.hpp"
 #include "bench/backends/mpi/module.hpp"
 #include "tests/bench/backends/battery.hpp"
+#include "tests/support/matchers.hpp"
 
 namespace muster::bench {
 namespace {
-
-using ::testing::IsEmpty;
-using ::testing::StartsWith;
 
 std::unique_ptr<MpiJob>& job() {
   static std::unique_ptr<MpiJob> the_job;

@@ -2,8 +2,6 @@
 #include "bench/backends/nccl/binding.hpp"
 
 #include <fmt/format.h>
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <sched.h>
 
 #include <atomic>
@@ -13,17 +11,11 @@
 
 #include "lib/base/text.hpp"
 #include "tests/bench/backends/nccl/ranks.hpp"
+#include "tests/support/matchers.hpp"
 #include "tests/support/temp_dir.hpp"
 
 namespace muster::bench {
 namespace {
-
-using ::testing::AllOf;
-using ::testing::Contains;
-using ::testing::ElementsAre;
-using ::testing::EndsWith;
-using ::testing::HasSubstr;
-using ::testing::StartsWith;
 
 constexpr std::string_view kGpu = "0001:0a:00.0";
 

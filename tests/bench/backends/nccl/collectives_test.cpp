@@ -1,22 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // The NCCL back end on the fake libraries: it is right, and finds wrong elements.
 #include <fmt/format.h>
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <algorithm>
 #include <thread>
 
 #include "tests/bench/backends/battery.hpp"
 #include "tests/bench/backends/nccl/ranks.hpp"
+#include "tests/support/matchers.hpp"
 
 namespace muster::bench {
 namespace {
-
-using ::testing::Each;
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
-using ::testing::IsEmpty;
 
 // The wrong elements, or the error.
 std::string text_of(const Result<std::vector<Wrong>>& wrongs) {

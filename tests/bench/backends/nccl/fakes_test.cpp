@@ -1,20 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 // The fake CUDA driver and the fake NCCL reject invalid calls.
 #include <fmt/format.h>
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <array>
 
 #include "bench/backends/nccl/library.hpp"
 #include "tests/bench/backends/battery.hpp"
 #include "tests/bench/backends/nccl/ranks.hpp"
+#include "tests/fakes/cuda/scenario.hpp"
+#include "tests/fakes/strict_json.hpp"
+#include "tests/support/matchers.hpp"
 
 namespace muster::bench {
 namespace {
-
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
 
 // A process with a context and a stream, and one buffer of 4096 bytes.
 struct Bench {

@@ -2,11 +2,10 @@
 #include "bench/backends/nccl/requirements.hpp"
 
 #include <fmt/format.h>
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include "tests/bench/backends/battery.hpp"
 #include "tests/bench/backends/nccl/ranks.hpp"
+#include "tests/support/matchers.hpp"
 
 namespace muster::bench {
 
@@ -19,8 +18,6 @@ inline void PrintTo(const RequirementResult& taken, std::ostream* out) {
 namespace {
 
 using State = RequirementResult::State;
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
 
 const std::vector<int> kTwoNodes{0, 0, 1, 1};
 

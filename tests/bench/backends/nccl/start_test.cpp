@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The start of the NCCL back end, and its errors.
 #include <fmt/format.h>
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <cstdlib>
 
@@ -11,16 +9,11 @@
 #include "bench/backends/nccl/log.hpp"
 #include "tests/bench/backends/battery.hpp"
 #include "tests/bench/backends/nccl/ranks.hpp"
+#include "tests/support/matchers.hpp"
 #include "tests/support/temp_dir.hpp"
 
 namespace muster::bench {
 namespace {
-
-using ::testing::AllOf;
-using ::testing::Each;
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
-using ::testing::StartsWith;
 
 std::string count_gpus(const std::string& file) {
   const auto gpus = usable_gpus(file);

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The times that the NCCL back end measures, on the fake libraries' virtual clock.
 #include <fmt/format.h>
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <chrono>
 #include <utility>
@@ -12,17 +10,13 @@
 #include "lib/base/text.hpp"
 #include "tests/bench/backends/battery.hpp"
 #include "tests/bench/backends/nccl/ranks.hpp"
+#include "tests/support/matchers.hpp"
 
 namespace muster::bench {
 namespace {
 
-using ::testing::AllOf;
-using ::testing::Each;
-using ::testing::ElementsAre;
 using ::testing::Ge;
-using ::testing::HasSubstr;
 using ::testing::Lt;
-using ::testing::SizeIs;
 
 constexpr std::uint64_t kGib = 1UL << 30;
 

@@ -2,16 +2,13 @@
 #include "bench/backends/nccl/transport.hpp"
 
 #include <fmt/format.h>
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include "lib/base/text.hpp"
+#include "tests/support/matchers.hpp"
 
 namespace muster::bench {
 namespace {
 
-using ::testing::ElementsAre;
-using ::testing::IsEmpty;
 using ::testing::Pair;
 
 RankPairs pair_row(int from, int to) {

@@ -1,23 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bench/backends/sim/sim.hpp"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include <chrono>
 #include <future>
 #include <thread>
 
 #include "tests/bench/backends/battery.hpp"
+#include "tests/support/matchers.hpp"
 
 namespace muster::bench {
 namespace {
-
-using ::testing::Each;
-using ::testing::HasSubstr;
-using ::testing::IsEmpty;
-using ::testing::Not;
-using ::testing::SizeIs;
 
 std::unique_ptr<Backend> sim_of(std::string_view words) {
   const auto cluster = parse_sim(words);

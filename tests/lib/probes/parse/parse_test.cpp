@@ -2,19 +2,16 @@
 #include "lib/probes/parse/parse.hpp"
 
 #include <fmt/format.h>
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <string>
 #include <string_view>
 
 #include "lib/probes/attributes.hpp"
 #include "tests/lib/probes/host_tree.hpp"
+#include "tests/support/matchers.hpp"
 
 namespace muster {
 namespace {
-
-using ::testing::HasSubstr;
 
 template <class Parse>
 void expect_refused(const Parse& parse, std::initializer_list<std::string_view> texts) {

@@ -1,18 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <algorithm>
 #include <limits>
 
 #include "tests/lib/report/sample_report.hpp"
+#include "tests/support/matchers.hpp"
 
 namespace muster {
 namespace {
-
-using ::testing::AllOf;
-using ::testing::HasSubstr;
-using ::testing::Not;
 
 std::string complaint_about(std::string_view json) {
   const auto report = parse_report(json);

@@ -1,11 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <sys/wait.h>
 
 #include <algorithm>
-#include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <set>
@@ -14,14 +11,11 @@
 
 #include "lib/base/text.hpp"
 #include "tests/lib/report/sample_report.hpp"
+#include "tests/support/matchers.hpp"
 #include "tests/support/temp_dir.hpp"
 
 namespace muster {
 namespace {
-
-using ::testing::AllOf;
-using ::testing::HasSubstr;
-using ::testing::Not;
 
 void expect_lines(const std::string& metrics, std::initializer_list<std::string_view> lines) {
   for (const auto line : lines) EXPECT_THAT(metrics, HasSubstr(fmt::format("\n{}\n", line)));

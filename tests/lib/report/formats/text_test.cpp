@@ -1,23 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/base/text.hpp"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include <algorithm>
 #include <array>
 
 #include "lib/report/summary.hpp"
 #include "tests/lib/report/sample_report.hpp"
+#include "tests/support/matchers.hpp"
 
 namespace muster {
 namespace {
-
-using ::testing::AllOf;
-using ::testing::Each;
-using ::testing::HasSubstr;
-using ::testing::Not;
-using ::testing::StartsWith;
 
 TEST(TextReportTest, ShowsFindingsThenASummary) {
   EXPECT_EQ(
