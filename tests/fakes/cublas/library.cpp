@@ -3,7 +3,6 @@
 // and only their first column is computed. It is stricter than the real library.
 #include <algorithm>
 #include <array>
-#include <cmath>
 #include <cstring>
 #include <map>
 #include <string>

@@ -9,7 +9,6 @@
 #include <algorithm>
 #include <cstring>
 #include <map>
-#include <memory>
 #include <string>
 
 using muster::bench::cuda::Context;

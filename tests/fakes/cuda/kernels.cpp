@@ -3,8 +3,6 @@
 // real part of the memory. Those of the node tests take the times of the scenario and have its
 // faults.
 #include <algorithm>
-#include <array>
-#include <cmath>
 #include <cstring>
 #include <map>
 #include <string>

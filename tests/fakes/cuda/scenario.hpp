@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The scenario of the fake CUDA driver, the fake NCCL and the fake cuBLASLt: a small cluster with
-// named faults. It is read from the JSON file MUSTER_FAKE_GPU.
+// named faults. It is read from the JSON file MUSTER_FAKE_GPU, which may have no other keys.
 #pragma once
 
 #include <cstdint>
@@ -102,15 +102,26 @@ struct NodeHardware {
   MUSTER_FIELD(bool, late_rdma, "RDMA into a GPU's memory shows only once flushed") = false;
 };
 
+enum class SlowKind { hca, gpu, links };
+MUSTER_WORDS(SlowKind, "hca", "gpu", "links");
+
 // A part of a node that slows down all operations that use it. An HCA is used between nodes only, a
 // GPU always, and a node's links by operations with two of its GPUs.
 struct SlowPart {
   MUSTER_DESCRIBED(SlowPart);
-  MUSTER_FIELD(std::string, of, "hca, gpu, links") = "hca";
+  MUSTER_FIELD(SlowKind, of, "") = SlowKind::hca;
   MUSTER_FIELD(int, host, "") = 0;
   MUSTER_FIELD(int, gpu, "") = 0;
   MUSTER_FIELD(double, share, "of the bandwidth that is left") = 1;
 };
+
+// The path between nodes, why it is a socket, and the path inside a node.
+enum class Network { ib_gdr, ib, socket };
+MUSTER_WORDS(Network, "ib+gdr", "ib", "socket");
+enum class Cause { no_device, disabled, net, plugin };
+MUSTER_WORDS(Cause, "no_device", "disabled", "net", "plugin");
+enum class Inside { p2p, shm, nvls };
+MUSTER_WORDS(Inside, "p2p", "shm", "nvls");
 
 struct Scenario {
   MUSTER_DESCRIBED(Scenario);
@@ -133,12 +144,12 @@ struct Scenario {
   MUSTER_FIELD(std::optional<int>, absent, "the rank never comes to the communicator");
   MUSTER_FIELD(std::optional<RankFault>, async_error, "");
   MUSTER_FIELD(ByName<int>, answers, "the errors that functions return");
-  MUSTER_FIELD(std::string, network, "ib+gdr, ib, socket") = "ib+gdr";
+  MUSTER_FIELD(Network, network, "") = Network::ib_gdr;
   MUSTER_FIELD(std::string, warning, "that NCCL prints while it starts");
   MUSTER_FIELD(std::vector<std::string>, diagnosis,
                "lines that NCCL prints about its paths, since 2.31");
-  MUSTER_FIELD(std::string, cause, "of socket: no_device, disabled, net, plugin") = "no_device";
-  MUSTER_FIELD(std::string, inside, "p2p, shm, nvls") = "p2p";
+  MUSTER_FIELD(Cause, cause, "of a socket") = Cause::no_device;
+  MUSTER_FIELD(Inside, inside, "") = Inside::p2p;
   MUSTER_FIELD(std::vector<std::string>, log, "further lines, without their prefix");
   MUSTER_FIELD(int, nccl_version, "") = 22809;
   MUSTER_FIELD(NodeHardware, node, "");

@@ -2,18 +2,22 @@
 // The state of the fake CUDA driver, and the memory of its GPUs.
 #include "tests/fakes/cuda/state.hpp"
 
+#include <dlfcn.h>
 #include <fmt/format.h>
 #include <sys/mman.h>
 
 #include <algorithm>
+#include <array>
+#include <cstdio>
 #include <cstdlib>
-#include <fstream>
-#include <iterator>
 #include <map>
+#include <set>
+#include <string_view>
 #include <utility>
 
 #include "lib/base/text.hpp"
 #include "tests/fakes/cuda/driver.hpp"
+#include "tests/fakes/strict_json.hpp"
 
 namespace muster::fakes::gpu {
 namespace {
@@ -22,17 +26,6 @@ namespace cuda = bench::cuda;
 
 // Each thread has its own context.
 thread_local cuda::Context t_context = nullptr;
-
-Scenario load_scenario() {
-  const char* path = std::getenv("MUSTER_FAKE_GPU");
-  if (path == nullptr) return {};
-  std::ifstream file(path);
-  const std::string text{std::istreambuf_iterator(file), {}};
-  auto parsed = from_json<Scenario>(text);
-  if (parsed) return *std::move(parsed);
-  fmt::print(stderr, "MUSTER_FAKE_GPU: {}\n", parsed.error().message);
-  std::abort();
-}
 
 struct Allocation {
   int gpu = 0;
@@ -64,6 +57,48 @@ void forget(Allocation& allocation, std::uint64_t first, std::uint64_t end) {
     if (to > end) left[std::max(from, end)] = to;
   }
   allocation.real = std::move(left);
+}
+
+std::string_view library_of(std::string_view function) {
+  for (const std::string_view prefix : {"nccl", "cublasLt", "cu"}) {
+    if (function.starts_with(prefix)) return prefix;
+  }
+  return "";
+}
+
+[[noreturn]] void refuse_name(std::string_view what, std::string_view name) {
+  fmt::print(stderr, "MUSTER_FAKE_GPU: unknown {} \"{}\"\n", what, name);
+  std::abort();
+}
+
+// Aborts if the scenario has errors for functions that the library of `function` lacks. `caller` is
+// an address in that library.
+void check_answers(std::string_view function, void* caller) {
+  static std::set<std::string_view> checked;
+  if (!checked.insert(library_of(function)).second) return;
+  Dl_info library{};
+  ::dladdr(caller, &library);
+  void* const opened = ::dlopen(library.dli_fname, RTLD_LAZY | RTLD_NOLOAD);
+  for (const auto& [name, code] : scenario().answers) {
+    if (library_of(name).empty() ||
+        (library_of(name) == library_of(function) && ::dlsym(opened, name.c_str()) == nullptr)) {
+      refuse_name("function", name);
+    }
+  }
+}
+
+// Checks the keys of maps, all of which from_strict_json accepts.
+Scenario with_known_names(Scenario scenario) {
+  constexpr std::array<std::string_view, 11> kOperations{
+      "*",       "all_reduce", "all_gather", "reduce_scatter", "broadcast", "reduce",
+      "scatter", "gather",     "alltoall",   "alltoallv",      "sendrecv"};
+  for (const auto& [name, rate] : scenario.busbw) {
+    if (std::ranges::find(kOperations, name) == kOperations.end()) refuse_name("operation", name);
+  }
+  for (const auto& [name, tflops] : scenario.node.gemm) {
+    if (!NodeHardware().gemm.contains(name)) refuse_name("type", name);
+  }
+  return scenario;
 }
 
 // Exposed memory as the GPU sees it.
@@ -124,11 +159,13 @@ std::recursive_mutex& lock() {
 }
 
 const Scenario& scenario() {
-  static const Scenario one = load_scenario();
+  static const Scenario one = with_known_names(load_scenario<Scenario>("MUSTER_FAKE_GPU"));
   return one;
 }
 
-int answer(const char* function) {
+// Its return address is in the library that calls it.
+[[gnu::noinline]] int answer(const char* function) {
+  check_answers(function, __builtin_return_address(0));
   const auto found = scenario().answers.find(function);
   return found == scenario().answers.end() ? 0 : found->second;
 }

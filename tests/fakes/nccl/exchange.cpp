@@ -61,9 +61,9 @@ class Execution {
     const auto& part = scenario().slow_part;
     if (!part) return 1;
     const bool crosses = count(part->host) < ranks();
-    const bool uses = part->of == "links"
-                          ? count(part->host) > 1
-                          : count(part->host, part->gpu) > 0 && (part->of == "gpu" || crosses);
+    const bool uses = part->of == SlowKind::links ? count(part->host) > 1
+                                                  : count(part->host, part->gpu) > 0 &&
+                                                        (part->of == SlowKind::gpu || crosses);
     return uses ? part->share : 1;
   }
 

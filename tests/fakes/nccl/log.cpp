@@ -88,12 +88,12 @@ void inform(const Writer& writer, const char* subsystem, std::string_view text) 
 int gpu_of(int rank) { return scenario().gpus > 0 ? rank % scenario().gpus : 0; }
 
 void log_socket(const Writer& writer) {
-  const auto& cause = scenario().cause;
-  if (cause == "disabled") {
+  const auto cause = scenario().cause;
+  if (cause == Cause::disabled) {
     inform(writer, "ENV", "NCCL_IB_DISABLE set by environment to 1.");
-  } else if (cause == "net") {
+  } else if (cause == Cause::net) {
     inform(writer, "ENV", "NCCL_NET set by environment to Socket.");
-  } else if (cause == "plugin") {
+  } else if (cause == Cause::plugin) {
     inform(writer, "ENV", "NCCL_NET_PLUGIN set by environment to sharp.");
     inform(writer, "NET",
            "NET/Plugin: Could not find: libnccl-net-sharp.so. Using internal net plugin.");
@@ -108,7 +108,7 @@ void log_socket(const Writer& writer) {
 void log_infiniband(const Writer& writer) {
   inform(writer, "NET",
          "NET/IB : Using [0]mlx5_ib0:1/IB [1]mlx5_ib1:1/IB [RO]; OOB eth0:10.0.0.4<0>");
-  const bool direct = scenario().network == "ib+gdr";
+  const bool direct = scenario().network == Network::ib_gdr;
   for (int i = 0; i < 2; ++i) {
     inform(writer, "NET",
            fmt::format("NET/IB : GPU Direct RDMA {} for HCA {} 'mlx5_ib{}'",
@@ -122,14 +122,14 @@ void log_pair(const Writer& writer, int from, int to, bool sends) {
       fmt::format("Channel 00/0 : {}[{}] -> {}[{}]", from, gpu_of(from), to, gpu_of(to));
   if (scenario().host_of(from) == scenario().host_of(to)) {
     if (!sends) return;
-    const bool shared = scenario().inside == "shm";
+    const bool shared = scenario().inside == Inside::shm;
     inform(writer, shared ? "SHM" : "P2P",
            fmt::format("{} via {}", pair, shared ? "SHM/direct/direct" : "P2P/CUMEM"));
     return;
   }
   std::string_view path = "NET/Socket/0";
-  if (scenario().network == "ib") path = "NET/IB/0";
-  if (scenario().network == "ib+gdr") path = "NET/IB/0/GDRDMA";
+  if (scenario().network == Network::ib) path = "NET/IB/0";
+  if (scenario().network == Network::ib_gdr) path = "NET/IB/0/GDRDMA";
   inform(writer, "NET", fmt::format("{} [{}] via {}", pair, sends ? "send" : "receive", path));
 }
 
@@ -152,17 +152,17 @@ void log_arrival(const Writer& writer) { log_init(writer, "START"); }
 void log_begin(const Writer& writer) {
   inform(writer, "INIT", "NCCL version 2.28.9+cuda13.0");
   if (!scenario().warning.empty()) log_warning(writer, scenario().warning);
-  if (scenario().network == "socket") {
+  if (scenario().network == Network::socket) {
     log_socket(writer);
   } else {
     log_infiniband(writer);
   }
   inform(writer, "GRAPH",
-         fmt::format("          + {}",
-                     scenario().inside == "shm" ? "PCI[24.0] - CPU/0-0" : "NVL[240.0] - NVS/0"));
+         fmt::format("          + {}", scenario().inside == Inside::shm ? "PCI[24.0] - CPU/0-0"
+                                                                        : "NVL[240.0] - NVS/0"));
   inform(writer, "INIT",
          fmt::format("NVLS multicast support is {}available on dev {}",
-                     scenario().inside == "nvls" ? "" : "not ", writer.gpu));
+                     scenario().inside == Inside::nvls ? "" : "not ", writer.gpu));
   log_init(writer, "COMPLETE");
   for (const auto& line : scenario().log) inform(writer, "INIT", line);
 }
@@ -176,8 +176,8 @@ void log_connections(const Writer& writer) {
   }
   inform(writer, "INIT",
          fmt::format("Connected all rings, use ring PXN 0 GDR {}",
-                     scenario().network == "ib+gdr" ? 1 : 0));
-  if (scenario().inside == "nvls") inform(writer, "INIT", "Connected NVLS tree");
+                     scenario().network == Network::ib_gdr ? 1 : 0));
+  if (scenario().inside == Inside::nvls) inform(writer, "INIT", "Connected NVLS tree");
 }
 
 void log_operation(const Writer& writer, std::string_view name, std::uint64_t bytes) {

@@ -3,7 +3,6 @@
 // from facts. The library is stricter than the real one.
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <memory>
 #include <optional>

@@ -4,12 +4,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
+#include <set>
+#include <span>
 #include <utility>
 #include <vector>
 
 #include "lib/base/text.hpp"
 #include "lib/node/snapshot.hpp"
+#include "lib/probes/gpu/library.hpp"
 
 namespace muster::fakes {
 namespace {
@@ -20,20 +22,47 @@ std::vector<std::string> names_of(std::string_view call, std::optional<unsigned>
   return {fmt::format("{} gpu{}", call, *gpu), fmt::format("* gpu{}", *gpu), std::string(call)};
 }
 
+// Functions that muster calls, under each of their names, and * for all that take a GPU.
+bool is_call(std::string_view name) {
+  static const auto names = [] {
+    std::set<std::string_view> all{"*"};
+    const nvml::Functions functions;
+#define MUSTER_FAKE_CALL(member, ...) \
+  for (const auto each : split_words(functions.member.names)) all.insert(each);
+    MUSTER_NVML_FUNCTIONS(MUSTER_FAKE_CALL)
+#undef MUSTER_FAKE_CALL
+    return all;
+  }();
+  return names.contains(name);
+}
+
+// "CALL" or "CALL gpuN". A misspelt call is never made, and its test would pass.
+Result<std::string> parse_call(std::span<const std::string_view> words, std::size_t gpus) {
+  if (!is_call(words[0])) return make_error(fmt::format("unknown call \"{}\"", words[0]));
+  if (words.size() == 1) return std::string(words[0]);
+  const auto gpu = words[1].starts_with("gpu") ? parse_unsigned(words[1].substr(3)).value_or(gpus)
+                                               : std::uint64_t{gpus};
+  if (words.size() == 2 && gpu < gpus) return fmt::format("{} {}", words[0], words[1]);
+  return make_error(fmt::format("unknown GPU \"{}\"", fmt::join(words.subspan(1), " ")));
+}
+
 Result<void> take_line(std::string_view line, Scenario& scenario) {
-  const auto words = split_words(line);
+  const auto all = split_words(line);
+  const std::span words(all);
+  const auto gpus = scenario.nvml.gpus.size();
   if (words.empty()) return {};
   if (words[0] == "hang" && words.size() >= 2) {
-    scenario.hangs.insert(fmt::format("{}", fmt::join(words.begin() + 1, words.end(), " ")));
+    TRY_ASSIGN(auto call, parse_call(words.subspan(1), gpus));
+    scenario.hangs.insert(std::move(call));
     return {};
   }
   if (words[0] == "answer" && words.size() >= 3) {
     TRY_ASSIGN(const auto code, parse_unsigned(words.back()));
-    const auto call = fmt::format("{}", fmt::join(words.begin() + 1, words.end() - 1, " "));
+    TRY_ASSIGN(const auto call, parse_call(words.subspan(1, words.size() - 2), gpus));
     scenario.answers[call] = static_cast<int>(code);
     return {};
   }
-  return make_error(fmt::format("scenario: no line reads \"{}\"", printable(line)));
+  return make_error(fmt::format("unknown line \"{}\"", printable(line)));
 }
 
 }  // namespace

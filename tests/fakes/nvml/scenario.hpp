@@ -5,7 +5,8 @@
 // answered "not supported", an unreadable one "unknown error". Each further line is one of
 //    answer CALL [gpuN] CODE      this call (on this GPU) returns CODE
 //    hang CALL [gpuN]             this call never returns
-// where CALL is the name of a function, or * for all that take a GPU.
+// where CALL is the name of a function that muster calls, or * for all that take a GPU. Other
+// lines, calls and GPUs are refused.
 #pragma once
 
 #include <map>

@@ -7,13 +7,10 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstdlib>
 #include <cstring>
-#include <fstream>
-#include <iterator>
 #include <vector>
 
-#include "lib/base/json_read.hpp"
+#include "tests/fakes/strict_json.hpp"
 #include "tests/fakes/verbs/verbs.hpp"
 
 #define FAKE_VERBS extern "C" __attribute__((visibility("default")))
@@ -29,16 +26,7 @@ fake::Everything& fake::everything() {
 }
 
 const fake::Scenario& fake::scenario() {
-  static const Scenario read_once = [] {
-    const char* const name = std::getenv("MUSTER_FAKE_VERBS");
-    if (name == nullptr) return Scenario{};
-    std::ifstream file(name);
-    const std::string text{std::istreambuf_iterator(file), {}};
-    auto scenario = muster::from_json<Scenario>(text);
-    if (scenario) return *std::move(scenario);
-    fmt::print(stderr, "MUSTER_FAKE_VERBS: {}\n", scenario.error().message);
-    std::abort();
-  }();
+  static const Scenario read_once = load_scenario<Scenario>("MUSTER_FAKE_VERBS");
   return read_once;
 }
 

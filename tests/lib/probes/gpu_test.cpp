@@ -177,6 +177,7 @@ TEST_F(NvmlTest, ReadsEveryFact) {
 TEST_F(NvmlTest, FindsRecordedGpusAgain) {
   for (const auto* name : {"recorded/h100_sxm_vm", "recorded/h200_sxm_vm"}) {
     scenario_.nvml.gpus = saved_node(name).nvml->gpus;
+    EXPECT_THAT(scenario_.nvml.gpus, Not(IsEmpty())) << name;
     EXPECT_EQ(facts().gpus, scenario_.nvml.gpus) << name;
   }
 }
@@ -290,6 +291,18 @@ TEST_F(NvmlTest, IsAbsentBelowAForeignRoot) {
   const auto section = probe_nvml(*Root::below(dir_.path()), {}, Clock::now() + 5s);
   EXPECT_EQ(section.status, Status::absent);
   EXPECT_THAT(section.reason, HasSubstr("--nvml"));
+}
+
+TEST_F(NvmlTest, TheFakeRefusesCallsThatAreNeverMade) {
+  const auto error_with = [&](std::string_view line) {
+    const auto scenario = fakes::parse_scenario(to_text(scenario_) + std::string(line));
+    return scenario ? "" : scenario.error().message;
+  };
+  EXPECT_EQ(error_with("answer nvmlDeviceGetUUID gpu1 3"), "");
+  EXPECT_EQ(error_with("hang * gpu1"), "");
+  EXPECT_EQ(error_with("answer nvmlDeviceGetUuid 3"), "unknown call \"nvmlDeviceGetUuid\"");
+  EXPECT_EQ(error_with("hang nvmlDeviceGetUUID gpu2"), "unknown GPU \"gpu2\"");
+  EXPECT_EQ(error_with("hangs nvmlInit_v2"), "unknown line \"hangs nvmlInit_v2\"");
 }
 
 TEST_F(NvmlTest, ReadsOnlyTheRequestedParts) {

@@ -252,5 +252,27 @@ TEST(FakeNcclTest, ReturnsTheErrorsOfTheScenario) {
   EXPECT_THAT(answers, ElementsAre(HasSubstr("internal error")));
 }
 
+TEST(FakeScenarioTest, RefusesUnknownKeys) {
+  const auto error_of = [](std::string_view text) {
+    const auto scenario = fakes::from_strict_json<fakes::gpu::Scenario>(text);
+    return scenario ? "" : scenario.error().message;
+  };
+  EXPECT_EQ(error_of(R"({"gpus": 2, "hosts": [0, 0], "lost": {"rank": 1}})"), "");
+  EXPECT_EQ(error_of(R"({"gpus": 2, "lots": {"rank": 1}})"), "/: unknown key \"lots\"");
+  EXPECT_EQ(error_of(R"({"node": {"throttle": {"gpu": 1, "part": 0.5}}})"),
+            "/node/throttle: unknown key \"part\"");
+}
+
+TEST(FakeScenarioTest, AWrongScenarioEndsTheProcess) {
+  for (const auto* const wrong :
+       {R"({"lots": {"rank": 1}})", R"({"network": "sockets"})", R"({"busbw": {"allreduce": 3}})",
+        R"({"node": {"gemm": {"fp88": 1}}})", R"({"answers": {"ncclAllReduction": 3}})",
+        R"({"answers": {"cuStart": 3}})", R"({"answers": {"start": 3}})"}) {
+    EXPECT_THAT(run_ranks({.ranks = 1, .scenario = wrong}, reduce_by_rank),
+                ElementsAre(HasSubstr("killed by signal 6")))
+        << wrong;
+  }
+}
+
 }  // namespace
 }  // namespace muster::bench
