@@ -112,9 +112,12 @@ done
 # Headers and paths that only one folder may mention.
 confined() {
   local what=$1 where=$2 hits
-  hits=$(grep -rnE "$what" lib checks bench slurm accept fleet repair --include='*.cpp' --include='*.hpp' |
-    grep -vE "^$where" || true)
-  [[ -z $hits ]] && return
+  hits=$(grep -rnE "$what" lib checks bench slurm accept fleet repair --include='*.cpp' --include='*.hpp') || {
+    echo "layering: nothing mentions $what"
+    status=1
+    return
+  }
+  hits=$(grep -vE "^$where" <<<"$hits") || return 0
   echo "layering: only $where may mention $what:"
   echo "$hits"
   status=1

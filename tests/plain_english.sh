@@ -59,7 +59,7 @@ while IFS= read -r rule; do
     printf '%5d  %s\n' "$(grep -hoP "$pattern" "${files[@]}" | wc -l || true)" "$pattern"
     continue
   fi
-  hits=$(grep -nP "$pattern" "${files[@]}" /dev/null || true)
+  hits=$(grep -nP "$pattern" "${files[@]}" /dev/null || [[ $? -eq 1 ]]) # 2: the pattern is wrong
   [[ $hits ]] || continue
   printf 'write %s:\n%s\n' "$plainer" "$hits"
   status=1

@@ -12,7 +12,7 @@ skip() {
   echo "skipped: $*" >&2
   exit 77
 }
-for program in ansible-playbook ansible-galaxy ansible-lint reprepro createrepo_c rpmsign gpg; do
+for program in ansible-playbook ansible-galaxy ansible-lint reprepro createrepo_c rpmsign gpg shellcheck systemd-analyze; do
   command -v "$program" >/dev/null || skip "$program is not installed (tools/install-deps.sh deploy)"
 done
 ls "$packages"/*.deb >/dev/null 2>&1 || skip "$packages: no packages (tools/package.sh)"

@@ -115,7 +115,8 @@ done
 # The page shows what the job prints on a model of its nodes.
 load "$source/deploy/azureml/job.yml" >"$work/loaded"
 read -r _ command <"$work/loaded"
-bash -c "${command/muster-bench/$bench} --backend sim" | grep '^# pass ' >"$work/passes"
+bash -c "${command/muster-bench/$bench} --backend sim" | grep '^# pass ' >"$work/passes" ||
+  fail "job.yml prints no pass on a model of its nodes"
 sed -n '/^# pass /p' "$source/docs/deploy/azureml.md" | diff - "$work/passes" || fail "azureml.md shows something else"
 ((failures == 0)) || exit 1
 echo "ok"

@@ -55,6 +55,10 @@ case $node in
     exit 255
     ;;
   hangs) sleep 1000 ;;
+  *)
+    echo "the fake ssh has no node $node" >&2
+    exit 1
+    ;;
 esac
 END
 chmod +x "$work/bin/ssh"
@@ -121,6 +125,7 @@ END
     expect ' here inventory: (pass|warn)'
     expect ' here check: '
     # The steps on the node end with the driver.
+    command -v pgrep >/dev/null || fail "pgrep is not installed"
     for _ in {1..100}; do
       pgrep --full "accept --step.*\"node\":\"here\"" >/dev/null || exit 0
       sleep 0.1

@@ -419,7 +419,7 @@ TEST(AnomalyTest, EveryProbeThatAForeignRootFeedsOpensSomething) {
   });
 }
 
-TEST(AnomalyTest, EveryExceptionIsStillNeeded) {
+TEST(AnomalyTest, EveryExceptionIsAboutAFileThatARunOpens) {
   const auto paths = subject().paths();
   for (const auto& pattern : exception_patterns()) {
     EXPECT_TRUE(std::ranges::any_of(

@@ -19,6 +19,7 @@ import time
 
 FOLDER = pathlib.Path(sys.argv[1])
 TOKEN = "hush-hush-token"
+MODES = ("201", "400", "401", "429", "429-long", "500", "cut", "slow")
 TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ")
 PATH = re.compile(
     r"/subscriptions/sub-1/providers/Microsoft\.Impact/workloadImpacts/[0-9a-f-]{36}"
@@ -35,6 +36,8 @@ def next_mode():
     modes = (FOLDER / "mode").read_text().split()
     if len(modes) > 1:
         (FOLDER / "mode").write_text("\n".join(modes[1:]))
+    if modes[0] not in MODES:
+        log(f"complaint: unknown mode {modes[0]}")
     return modes[0]
 
 

@@ -147,7 +147,8 @@ TEST_F(CheckTest, WritesTheReportToAFileOrForADashToStandardOutput) {
   (void)check(asked);
   EXPECT_EQ(caller_.out(), "");
   const auto report = parse_report(dir_.read("report.json"));
-  EXPECT_TRUE(report) << report.error().message;
+  ASSERT_TRUE(report) << report.error().message;
+  EXPECT_EQ(report->context, "manual");
   asked.output = "-";
   (void)report_of(asked);
 }

@@ -24,30 +24,37 @@ fail() {
 
 promtool check rules "$shipped/muster-rules.yaml" || fail "the rules are refused"
 promtool test rules "$here/rules_test.yaml" || fail "the rules do not behave"
-while IFS= read -r alert; do
+alerts=$(sed -n 's/.*- alert: //p' "$shipped/muster-rules.yaml")
+[[ $alerts ]] || fail "the rules have no alert"
+for alert in $alerts; do
   grep -q "alertname: $alert\$" "$here/rules_test.yaml" || fail "no case for $alert"
   grep -q "\`$alert\`" "$page" || fail "$alert is not in docs/observability.md"
-done < <(sed -n 's/.*- alert: //p' "$shipped/muster-rules.yaml")
+done
 
-# names PREFIX FILE...: prints the names of metrics with this prefix.
-names() { grep -hoE "\\b$1[A-Za-z0-9_]+" "${@:2}" | sort -u; }
+# names PREFIX FILE...: sets `found` to the names of metrics with this prefix.
+names() {
+  found=$(grep -hoE "\\b$1[A-Za-z0-9_]+" "${@:2}" | sort -u) || fail "no name begins with $1 in ${*:2}"
+}
 
 # Names from other exporters must be on their lists.
 for exporter in dcgm_exporter:DCGM_FI_ node_exporter:node_; do
   list=$here/${exporter%%:*}.txt
-  for name in $(names "${exporter##*:}" "$page" "$shipped"/*); do
+  names "${exporter##*:}" "$page" "$shipped"/*
+  for name in $found; do
     [[ $name == node_exporter || $name == node_textfile ]] || grep -qx "$name" "$list" ||
       fail "$name is not a metric of ${exporter%%:*}"
   done
 done
 # muster's names must be those of the program; names in the rules and the board must be documented.
-for name in $(names muster_ "$page"); do
+names muster_ "$page"
+for name in $found; do
   case $name in muster_textfile_directory) continue ;; esac
   stem=${name#muster_}
   for part in bench_ limit_ bus_ copy_; do stem=${stem#"$part"}; done
   grep -q "\"$stem\"" "$sources/lib/report/formats/prometheus.cpp" || fail "muster has no $name"
 done
-for name in $(names muster_ "$shipped"/*); do
+names muster_ "$shipped"/*
+for name in $found; do
   grep -q "\`$name" "$page" || fail "$name is not in docs/observability.md"
 done
 

@@ -219,9 +219,9 @@ std::vector<RequirementResult> results_of_run(const std::string& scenario,
 TEST(RequirementsTest, AreCheckedInARun) {
   const std::vector<Requirement> requirements{Requirement::ib, Requirement::gdr,
                                               Requirement::nvlink, Requirement::nvls};
-  for (const auto& result : results_of_run(R"({"gpus": 2, "inside": "nvls"})", requirements)) {
-    EXPECT_EQ(result, (RequirementResult{.requirement = result.requirement, .state = State::met}));
-  }
+  std::vector<RequirementResult> met;
+  for (const auto each : requirements) met.push_back({.requirement = each, .state = State::met});
+  EXPECT_EQ(results_of_run(R"({"gpus": 2, "inside": "nvls"})", requirements), met);
   const auto disabled =
       results_of_run(R"({"gpus": 2, "network": "socket", "cause": "disabled"})", {Requirement::ib});
   EXPECT_THAT(disabled, ElementsAre(RequirementResult{.requirement = Requirement::ib,

@@ -63,6 +63,7 @@ TEST(PrometheusReportTest, ABenchmarkSharesNoMetricWithACheck) {
   of_node.benchmark = "node";
   const auto job = series_of(to_prometheus(measured_report()));
   const auto node = series_of(to_prometheus(of_node));
+  ASSERT_FALSE(job.empty() || names.empty());
   for (const auto& each : job) {
     EXPECT_FALSE(names.contains(each.substr(0, each.find('{')))) << each;
     EXPECT_EQ(std::ranges::count(node, each), 0) << each;
@@ -77,6 +78,7 @@ TEST(PrometheusReportTest, SnapshotsOfTwoNodesShareNoSeries) {
   auto second = first;
   second.node = "gpu-0008";
   const auto series = series_of(to_prometheus(second));
+  ASSERT_FALSE(series.empty());
   for (const auto& each : series_of(to_prometheus(first))) {
     EXPECT_EQ(std::ranges::count(series, each), 0) << each;
     EXPECT_EQ(each.find("node=\"gpu-0007\""), each.rfind("node=\"gpu-0007\"")) << each;
