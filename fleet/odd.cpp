@@ -30,7 +30,7 @@ constexpr std::size_t kFewest = 8;
 
 using Versions = ByName<std::string>;
 
-// Reads the software of nodes by their newest reports that list it.
+// Reads the software of nodes from the newest report of each that lists it.
 class SoftwareReader {
  public:
   explicit SoftwareReader(Database& database) : database_(database) {}
