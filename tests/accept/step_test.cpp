@@ -69,7 +69,7 @@ TEST(PlanTextTest, SaysTheCostIfThePriceIsKnown) {
               HasSubstr("3294 node-hours without retests, which cost 8235\n"));
   EXPECT_TRUE(check_plan(plan));
   plan.node_hour_price = -1;
-  EXPECT_THAT(check_plan(plan).error().message, HasSubstr("node_hour_price: -1"));
+  EXPECT_THAT(check_plan(plan).error().message, HasSubstr("node_hour_price: invalid price -1"));
 }
 
 }  // namespace
