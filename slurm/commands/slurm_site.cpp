@@ -208,6 +208,8 @@ ProcessLock try_lock(const std::filesystem::path& file) {
   struct stat status = {};
   static_cast<void>(::fstat(result.lock.get(), &status));
   result.age = wall_time().time_since_epoch() - std::chrono::seconds(status.st_mtime);
+  // If it were closed after a later try, it would release the lock of that one.
+  result.lock = {};
   return result;
 }
 

@@ -86,7 +86,8 @@ struct ProcessLock {
 };
 
 // Locks `file`, which is created if needed, and does not wait. Only this process holds the lock: a
-// child that hangs forever does not inherit it.
+// child that hangs forever does not inherit it. It ends when this process closes any descriptor of
+// the file, so lock a file again only after the first lock is gone.
 [[nodiscard]] ProcessLock try_lock(const std::filesystem::path& file);
 
 // The same, but waits for another process until `end`.

@@ -5,12 +5,15 @@
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
+#include <array>
+#include <csignal>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <string>
 #include <string_view>
+#include <thread>
 #include <vector>
 
 #include "checks/app/inspect.hpp"
@@ -21,6 +24,42 @@
 #include "tests/support/temp_dir.hpp"
 
 namespace muster::app {
+
+// Another process, which holds the lock of a file from now on, for this long or until it is killed.
+class LockHolder {
+ public:
+  explicit LockHolder(const std::filesystem::path& file, std::chrono::milliseconds time = {}) {
+    std::array<int, 2> ready{};
+    EXPECT_EQ(::pipe(ready.data()), 0);
+    process_ = ::fork();
+    if (process_ == 0) {
+      const auto lock = try_lock(file);
+      const bool ours = lock.holder == ProcessLock::Holder::ours;
+      static_cast<void>(!::write(ready[1], ours ? "y" : "n", 1));
+      if (time.count() == 0) ::pause();
+      std::this_thread::sleep_for(time);
+      ::_exit(0);
+    }
+    EXPECT_EQ(::read(ready[0], &is_ours_, 1), 1);
+    ::close(ready[0]);
+    ::close(ready[1]);
+  }
+
+  LockHolder(const LockHolder&) = delete;
+  LockHolder& operator=(const LockHolder&) = delete;
+
+  ~LockHolder() {
+    ::kill(process_, SIGKILL);
+    ::waitpid(process_, nullptr, 0);
+  }
+
+  // Whether it got the lock.
+  [[nodiscard]] bool has_lock() const { return is_ours_ == 'y'; }
+
+ private:
+  ::pid_t process_ = -1;
+  char is_ours_ = 0;
+};
 
 class FakeSlurm {
  public:
@@ -58,10 +97,7 @@ esac; done
   void names(std::string_view lines) const { dir_.write("names", lines); }
 
   // sinfo's line about the node.
-  [[nodiscard]] std::string node() const {
-    std::ifstream file(dir_.path() / "node");
-    return {std::istreambuf_iterator<char>(file), {}};
-  }
+  [[nodiscard]] std::string node() const { return dir_.read("node"); }
 
   void program(std::string_view name, std::string_view body) const {
     const auto path = fmt::format("bin/{}", name);
@@ -86,10 +122,7 @@ class SlurmTest : public ::testing::Test {
     return (dir_.path() / name).string();
   }
 
-  [[nodiscard]] std::string content(std::string_view name) const {
-    std::ifstream file(dir_.path() / name);
-    return {std::istreambuf_iterator<char>(file), {}};
-  }
+  [[nodiscard]] std::string content(std::string_view name) const { return dir_.read(name); }
 
   // As slurmd starts a hook.
   [[nodiscard]] Caller caller() {

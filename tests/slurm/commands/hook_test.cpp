@@ -11,7 +11,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <chrono>
 #include <csignal>
 #include <fstream>
@@ -332,23 +331,19 @@ TEST_F(HookRaceTest, WithoutTheLockNoDrainIsLostForGood) {
 // One that hangs keeps the others no longer than they can wait.
 TEST_F(HookRaceTest, WaitsForAnotherHookForALimitedTime) {
   const auto file = dir_.path() / "node.lock";
-  std::array<int, 2> ready{};
-  ASSERT_EQ(::pipe(ready.data()), 0);
-  const pid_t holder = ::fork();
-  if (holder == 0) {
-    const auto lock = try_lock(file);
-    static_cast<void>(::write(ready[1], "x", 1));
-    ::pause();
-    ::_exit(0);
+  {
+    const LockHolder holder(file);
+    EXPECT_EQ(wait_for_lock(file, Clock::now() + 50ms).holder, ProcessLock::Holder::others);
   }
-  char letter = 0;
-  ASSERT_EQ(::read(ready[0], &letter, 1), 1);
-  EXPECT_EQ(wait_for_lock(file, Clock::now() + 50ms).holder, ProcessLock::Holder::others);
-  ::kill(holder, SIGKILL);
-  ::waitpid(holder, nullptr, 0);
   EXPECT_EQ(wait_for_lock(file, Clock::now() + 60s).holder, ProcessLock::Holder::ours);
-  ::close(ready[0]);
-  ::close(ready[1]);
+}
+
+TEST_F(HookRaceTest, HoldsALockThatItHadToWaitFor) {
+  const auto file = dir_.path() / "node.lock";
+  const LockHolder first(file, 100ms);
+  const auto lock = wait_for_lock(file, Clock::now() + 60s);
+  EXPECT_EQ(lock.holder, ProcessLock::Holder::ours);
+  EXPECT_FALSE(LockHolder(file).has_lock());
 }
 
 }  // namespace

@@ -1,14 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // `muster sweep` with programs of Slurm that are scripts.
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
-#include <array>
-#include <csignal>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
@@ -212,25 +208,10 @@ TEST_F(SweepCommandTest, AHistoryThatCannotBeReadIsStatusTwo) {
 
 TEST_F(SweepCommandTest, ASecondPassAtTheSameTimeEndsWithANote) {
   EXPECT_EQ(run(command()), 0);
-  std::array<int, 2> ready{};
-  ASSERT_EQ(::pipe(ready.data()), 0);
-  const pid_t other = ::fork();
-  if (other == 0) {
-    const int file = ::open(path("state/sweep.lock").c_str(), O_RDWR);
-    struct flock lock = {};
-    lock.l_type = F_WRLCK;
-    if (::fcntl(file, F_SETLK, &lock) != 0) ::_exit(1);
-    static_cast<void>(!::write(ready[1], "x", 1));
-    ::pause();
-  }
-  char byte = 0;
-  ASSERT_EQ(::read(ready[0], &byte, 1), 1);
+  const LockHolder other(path("state/sweep.lock"));
+  EXPECT_TRUE(other.has_lock());
   EXPECT_EQ(run(command()), 0);
   EXPECT_THAT(caller_.notes(), HasSubstr("another pass of the sweep is running"));
-  ::kill(other, SIGKILL);
-  ASSERT_EQ(::waitpid(other, nullptr, 0), other);
-  ::close(ready[0]);
-  ::close(ready[1]);
 }
 
 TEST_F(SweepCommandTest, ABadRuleIsNamedByFileLineAndKey) {
