@@ -277,12 +277,17 @@ class HookRun {
     const auto left = deadline_.when() - Clock::now();
     const auto until = Clock::now() + longest_sweep(rules_.gate_sweep);
     deadline_.move(until + left);
+    node_lock_ = {};  // other hooks do not wait for a sweep
     auto swept = sweep_node_(command_, rules_.gate_sweep, caller_, until);
     deadline_.move(Clock::now() + left);
     return swept;
   }
 
+  // Only one hook at a time keeps the gate: it notes a drain before it sends it.
   Gate keep_gate_for(const CheckedNode& checked, slurm::Controller& controller) {
+    const auto trouble = command_.dry_run ? "" : exclude_others();
+    if (!trouble.empty()) static_cast<void>(report_trouble(trouble));
+    if (!last_look_->is_new()) return Gate::open;  // another hook has accepted it meanwhile
     GateServices services{.controller = &controller,
                           .history = &*history_,
                           .last_look = &*last_look_,
@@ -361,6 +366,7 @@ class HookRun {
   // time left, so that the other half is left to act.
   std::string exclude_others() {
     const auto begin = Clock::now();
+    node_lock_ = {};
     node_lock_ = wait_for_lock(folder_ / "node.lock", begin + time_left() / 2);
     if (node_lock_.holder != ProcessLock::Holder::others) return "";
     const auto waited = std::chrono::duration_cast<std::chrono::seconds>(Clock::now() - begin);

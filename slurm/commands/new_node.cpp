@@ -77,6 +77,10 @@ class GateKeeper {
     }
     if (standing != Standing::drained) return Gate::others;
     if (!slurm::is_kept_out(own_)) return slurm::own_drain(own_) ? Gate::ours : Gate::others;
+    // It has another disk, or Slurm applied the drain late.
+    if (!node_.dry_run && !services_.last_look->is_kept_out()) {
+      static_cast<void>(services_.last_look->note_kept_out());
+    }
     if (!is_clean) {
       return keep_out(node_.accepts ? one_line(*node_.report, kLongestLine)
                                     : "a clean boot check is missing");
@@ -102,9 +106,12 @@ class GateKeeper {
     }
     // Noted first, so that it is not drained again after an admin puts it into service.
     auto sent = services_.last_look->note_kept_out();
-    if (sent)
+    if (sent) {
       sent = controller.drain(node_.name, kNewNode,
                               memory(to_text(slurm::NodeMemory{.is_new = true})));
+      // Otherwise the next hook would accept it as one that an admin put into service.
+      if (!sent) services_.last_look->forget_kept_out();
+    }
     if (!sent) {
       report("trouble", sent.error().message);
       return Gate::open;

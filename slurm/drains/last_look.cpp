@@ -10,6 +10,7 @@
 #include <string>
 
 #include "lib/base/descriptor.hpp"
+#include "lib/base/files.hpp"
 #include "lib/base/text.hpp"
 
 namespace muster::slurm {
@@ -67,18 +68,16 @@ bool LastLook::is_kept_out() const {
 
 Result<void> LastLook::note_kept_out() const { return write(kKeptOut); }
 
+void LastLook::forget_kept_out() const {
+  if (is_kept_out()) static_cast<void>(::unlink(file_.c_str()));
+}
+
 Result<std::string> LastLook::read() const {
   constexpr std::size_t kMaxBytes = 200;
   const Descriptor file(
       ::open(file_.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY));
-  if (!file.is_open()) {
-    const auto error = os_error("open", file_.native(), errno);
-    return errno == ENOENT ? make_missing(error.value().message) : error;
-  }
-  std::string text;
-  const int failure = read_all(file.get(), text, kMaxBytes);
-  if (failure != 0) return os_error("read", file_.native(), failure);
-  return text;
+  if (!file.is_open()) return file_error("open", file_.native(), errno);
+  return read_file(file, file_.native(), kMaxBytes);
 }
 
 Result<void> LastLook::write(std::string_view text) const {

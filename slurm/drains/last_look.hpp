@@ -41,6 +41,8 @@ class LastLook {
   [[nodiscard]] bool is_new() const;
   [[nodiscard]] bool is_kept_out() const;
   [[nodiscard]] Result<void> note_kept_out() const;
+  // Takes that back.
+  void forget_kept_out() const;
 
  private:
   [[nodiscard]] Result<std::string> read() const;

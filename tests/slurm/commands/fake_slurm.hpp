@@ -72,15 +72,17 @@ class FakeSlurm {
     program("sinfo",
             "case \"$*\" in *'%N|%n'*) cat \"$D/names\" ;; *) paste \"$D/node\" \"$D/memory\" | "
             "fake_sinfo \"$@\" ;; esac");
-    program("scontrol", R"(node=${2#nodename=} line=
+    program("scontrol", kScontrol);
+  }
+
+  static constexpr std::string_view kScontrol = R"(node=${2#nodename=} line=
 for word; do case $word in
   state=drain) line="drained|root|$(date +%s)|" ;;
   reason=*) line=$line${word#reason=} ;;
   state=resume) line="idle|Unknown|Unknown|none" ;;
   Extra=*) printf '%s\n' "${word#Extra=}" >"$D/memory" ;;
 esac; done
-[ -z "$line" ] || echo "$node|main|$line" >"$D/node")");
-  }
+[ -z "$line" ] || echo "$node|main|$line" >"$D/node")";
 
   // The block `slurm` of the site below `root`, but for its programs.
   void site(std::string_view rules) const {

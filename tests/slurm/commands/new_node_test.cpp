@@ -217,6 +217,46 @@ TEST_F(NewNodeTest, ANodeOnWhichJobsStillRunIsNotSwept) {
   EXPECT_THAT(slurm_.node(), HasSubstr("|draining|"));
 }
 
+TEST_F(NewNodeTest, ADrainThatFailsDoesNotAcceptIt) {
+  slurm_.program("scontrol", "exit 1");
+  EXPECT_EQ(hook("prolog", Verdict::healthy), 0);
+  slurm_.program("scontrol", FakeSlurm::kScontrol);
+  EXPECT_EQ(hook("prolog", Verdict::healthy), 1);
+  EXPECT_TRUE(is_drained_as_new());
+  EXPECT_THAT(events(), ElementsAre("trouble prolog: scontrol ended with status 1: no output",
+                                    StartsWith("drained prolog: a new node")));
+}
+
+// The first hook has noted its drain, and Slurm has not applied it yet.
+TEST_F(NewNodeTest, ASecondHookAtTheSameTimeDoesNotAcceptIt) {
+  slurm_.program("scontrol", fmt::format("sleep 0.5\n{}", FakeSlurm::kScontrol));
+  const ::pid_t first = ::fork();
+  if (first == 0) ::_exit(hook("prolog", Verdict::healthy));
+  for (int i = 0; i < 2000 && content("state/n7.seen").empty(); ++i) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  }
+  EXPECT_EQ(hook("periodic", Verdict::unhealthy), 0);
+  int status = -1;
+  EXPECT_EQ(::waitpid(first, &status, 0), first);
+  EXPECT_EQ(WEXITSTATUS(status), 1);
+  EXPECT_TRUE(is_drained_as_new());
+  EXPECT_THAT(events(), ElementsAre(StartsWith("drained prolog: a new node"),
+                                    StartsWith("kept periodic: not accepted: ")));
+}
+
+// It was drained as a new node before it got another disk.
+TEST_F(NewNodeTest, AnAdminAcceptsItAfterItLostItsState) {
+  EXPECT_EQ(hook("boot", Verdict::unhealthy), 0);
+  std::filesystem::remove_all(path("state"));
+  EXPECT_EQ(hook("boot", Verdict::unhealthy), 0);
+  EXPECT_TRUE(is_drained_as_new());
+  slurm_.nodes("n7|main|idle|Unknown|Unknown|none\n");
+  EXPECT_EQ(hook("prolog", Verdict::healthy), 0);
+  EXPECT_THAT(slurm_.node(), HasSubstr("|idle|"));
+  EXPECT_THAT(events(), ElementsAre(StartsWith("kept boot: "),
+                                    "resumed prolog: accepted: an admin put it into service"));
+}
+
 // The gate is put up in a cluster at work.
 TEST_F(NewNodeTest, ANodeThatHooksKnowIsNotNew) {
   write_site("false");
