@@ -83,8 +83,6 @@ class Enforcement {
   void report_problem(std::string message);
   // Reports that a refused drain is no longer needed.
   void report_end_of_refusal();
-  // The refusals of the last day, one per check, that neither a drain nor a clean run has ended.
-  [[nodiscard]] std::vector<Event> lasting_refusals() const;
   [[nodiscard]] bool has_passed(std::string_view check) const;
   [[nodiscard]] bool was_refused(std::string_view message) const;
   [[nodiscard]] std::vector<Event> past_events(const EventFilter& filter) const;

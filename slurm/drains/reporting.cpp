@@ -102,7 +102,10 @@ void Enforcement::report_end_of_refusal() {
   // Every sick run makes the next one ask Slurm, so most runs need no look into the history.
   const bool is_quiet = services_.last_look != nullptr &&
                         services_.last_look->is_recent(request_.boot_id, situation_.now);
-  for (const auto& refused : is_quiet ? std::vector<Event>() : lasting_refusals()) {
+  const auto events =
+      is_quiet ? std::vector<Event>()
+               : past_events({.nodes = {request_.node}, .since = situation_.now - kLongestRefusal});
+  for (const auto& refused : lasting_refusals(events)) {
     if (!has_passed(refused.check)) {
       refusal_lasts_ = true;
       continue;
@@ -119,21 +122,6 @@ void Enforcement::report_end_of_refusal() {
   if (has_passed(memory->refused->check) || situation_.now - memory->refused->at > kRefusalLasts) {
     remember(memory_after(*situation_.node, request_.rules, situation_.now));
   }
-}
-
-std::vector<Event> Enforcement::lasting_refusals() const {
-  std::vector<Event> lasting;
-  for (auto& event : past_events({.nodes = {request_.node},
-                     .kinds = {kAboutRefusals.begin(), kAboutRefusals.end()},
-                     .since = situation_.now - kLongestRefusal})) {
-    std::erase_if(lasting, [&](const Event& each) {
-      const bool is_about_one = event.kind == "refused" || event.kind == "over";
-      return !is_about_one || event.check.empty() || each.check == event.check;
-    });
-    // An admin's word that was refused is not a fault.
-    if (event.kind == "refused" && event.context != "admin") lasting.push_back(std::move(event));
-  }
-  return lasting;
 }
 
 bool Enforcement::has_passed(std::string_view check) const {

@@ -174,6 +174,24 @@ std::optional<Event> parse_stored_line(std::string_view line) {
   return event;
 }
 
+std::vector<Event> lasting_refusals(const std::vector<Event>& events) {
+  std::vector<Event> lasting;
+  for (const auto& event : events) {
+    const bool is_refused = event.kind == "refused";
+    // A command that was refused is not a fault.
+    if (is_refused && event.context == "admin") continue;
+    const bool ends_all =
+        event.kind == "drained" || event.kind == "resumed" || event.kind == "released";
+    if (!is_refused && !ends_all && event.kind != "over") continue;
+    std::erase_if(lasting, [&](const Event& each) {
+      return each.node == event.node &&
+             (ends_all || event.check.empty() || each.check == event.check);
+    });
+    if (is_refused) lasting.push_back(event);
+  }
+  return lasting;
+}
+
 Result<History> History::open(const fs::path& file) {
   TRY(make_folder(file.parent_path()));
   TRY(check_own_folder(file.parent_path()));

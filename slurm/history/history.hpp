@@ -47,6 +47,10 @@ struct Event {
 // Returns nothing for a damaged line.
 [[nodiscard]] std::optional<Event> parse_stored_line(std::string_view line);
 
+// The refusals of hooks among these events, which begin with the oldest, that have not ended: by
+// the same check's next refusal or its end, or because the node was drained, resumed or released.
+[[nodiscard]] std::vector<Event> lasting_refusals(const std::vector<Event>& events);
+
 struct EventFilter {
   std::vector<std::string> nodes;  // empty: all
   std::vector<std::string> kinds;

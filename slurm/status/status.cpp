@@ -113,7 +113,7 @@ void add_noted_refusals(const std::vector<NodeState>& cluster,
   }
 }
 
-// Returns the last refusal of each node in the history, unless it has ended or a drain followed.
+// Returns the last refusal of each node in the history that has not ended.
 std::vector<Event> refusals(const std::vector<std::string>& nodes, Time now, const History& history,
                             std::string& trouble) {
   const auto events = history.events({.nodes = nodes, .since = now - std::chrono::hours(24)});
@@ -121,24 +121,11 @@ std::vector<Event> refusals(const std::vector<std::string>& nodes, Time now, con
     trouble = events.error().message;
     return {};
   }
-  std::map<std::string, std::vector<Event>> lasting;
-  const std::set<std::string_view> ends{"drained", "resumed", "released"};
-  for (const auto& event : *events) {
-    if (event.context == "admin") continue;
-    auto& of_node = lasting[event.node];
-    if (event.kind == "refused" || event.kind == "over") {
-      std::erase_if(of_node, [&](const Event& each) {
-        return event.check.empty() || each.check == event.check;
-      });
-    }
-    if (event.kind == "refused") of_node.push_back(event);
-    if (ends.contains(event.kind)) of_node.clear();
-  }
-  std::vector<Event> standing;
-  for (auto& [node, refusals] : lasting) {
-    if (!refusals.empty()) standing.push_back(std::move(refusals.back()));
-  }
-  return standing;
+  std::map<std::string, Event> last;
+  for (auto& refused : lasting_refusals(*events)) last[refused.node] = std::move(refused);
+  std::vector<Event> refused;
+  for (auto& [node, event] : last) refused.push_back(std::move(event));
+  return refused;
 }
 
 void count(ClusterStatus& status, const NodeState& node) {

@@ -166,6 +166,7 @@ TEST_F(AdminTest, ARefusedCommandIsNoRefusalOfAHook) {
   resume({"n001"});
   run(sick());
   EXPECT_THAT(remembered(), ElementsAre("refused", "refused"));
+  EXPECT_THAT(kinds(run(healthy())), ElementsAre("over"));
 }
 
 TEST_F(AdminTest, KeepsADrainThatAnotherAdminMadeMeanwhile) {

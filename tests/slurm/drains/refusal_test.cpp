@@ -133,6 +133,16 @@ TEST_F(RefusalTest, IsReportedAgainAfterADrain) {
   EXPECT_THAT(next(sick()), ElementsAre("released", "refused"));
 }
 
+// The node is sick and in service again.
+TEST_F(RefusalTest, IsNotEndedByADrainThatWasUndone) {
+  EXPECT_THAT(next(sick()), ElementsAre("refused"));
+  order.rules.drain = true;
+  controller.before_drain = [&] { cluster.drain("n002", kReason); };
+  while_asleep = [&] { cluster.node("n002").since = cluster.now() - minutes(1); };
+  EXPECT_THAT(next(sick()), ElementsAre("undone"));
+  EXPECT_THAT(next(healthy()), ElementsAre("over"));
+}
+
 TEST_F(RefusalTest, EachContextAndEachJobHasItsOwn) {
   EXPECT_THAT(kinds(run(sick())), ElementsAre("refused"));
   order.context = "prolog";

@@ -188,9 +188,15 @@ TEST_F(StatusTest, ListsLastingRefusalsOfTheHistory) {
   EXPECT_THAT(status({}, &*history).refused, SizeIs(1));
   EXPECT_THAT(status({"n6"}, &*history).refused, IsEmpty());
   EXPECT_THAT(to_text(status({}, &*history), rules), HasSubstr("ib.rate mlx5_ib5: no room"));
-  event.kind = "over";
-  ASSERT_TRUE(history->add(event));
-  EXPECT_THAT(status({}, &*history).refused, IsEmpty());
+  for (const auto* end : {"over", "drained"}) {
+    auto ended = event;
+    ended.kind = end;
+    ended.context = "admin";
+    ASSERT_TRUE(history->add(ended));
+    EXPECT_THAT(status({}, &*history).refused, IsEmpty()) << end;
+    ASSERT_TRUE(history->add(event));
+    EXPECT_THAT(status({}, &*history).refused, SizeIs(1));
+  }
   EXPECT_EQ(status({}, &*history).history, "");
 }
 
