@@ -8,6 +8,7 @@
 
 #include "lib/base/text.hpp"
 #include "lib/report/summary.hpp"
+#include "slurm/cluster/queue.hpp"
 #include "slurm/drains/enforcement.hpp"
 #include "slurm/policy/decide.hpp"
 #include "slurm/policy/limits.hpp"
@@ -309,8 +310,10 @@ void Enforcement::verify_drain(const Result<void>& sent, bool is_compared) {
   const auto decision = result_.decision;
   if (!shows(decision.reason)) {
     if (!sent) {
+      const bool is_refused = is_refusal(sent.error(), "scontrol");
       return report_problem(
-          fmt::format("the drain may still be applied: {}", sent.error().message));
+          fmt::format("{}: {}", is_refused ? "not drained" : "the drain may still be applied",
+                      sent.error().message));
     }
     if (!seen) return report_problem(fmt::format("drained, not verified: {}", situation_.trouble));
     return report_problem(

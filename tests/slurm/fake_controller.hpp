@@ -130,6 +130,7 @@ class FakeController : public Controller {
                      std::optional<std::string> memory) override {
     calls.emplace_back("drain");
     if (before_drain) before_drain();
+    if (!refusal.empty()) return make_error(refusal);
     if (forgets) memory.reset();
     cluster_.change([&cluster = cluster_, name = std::string(node), text = std::string(reason),
                      memory = std::move(memory)] {
@@ -165,6 +166,7 @@ class FakeController : public Controller {
     return trouble.empty() ? Result<void>() : make_error(std::move(trouble));
   }
 
+  std::string refusal;   // of each drain; empty: none is refused
   bool forgets = false;  // this Slurm does not have the field of the memory
   std::vector<std::string> calls;
   std::function<void()> after_read, before_drain, after_drain, before_resume;

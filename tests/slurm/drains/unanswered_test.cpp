@@ -72,6 +72,14 @@ TEST_F(EnforceTest, ADrainThatIsAppliedLateIsKnownAsOurs) {
   EXPECT_EQ(record(), std::nullopt);
 }
 
+TEST_F(EnforceTest, ADrainThatSlurmRefusesIsNotExpectedLater) {
+  controller.refusal = "scontrol ended with status 1: slurm_update error: Access/permission denied";
+  const auto enforced = run(sick());
+  EXPECT_TRUE(enforced.out_of_reach);
+  EXPECT_THAT(kinds(enforced), ElementsAre("trouble"));
+  EXPECT_EQ(enforced.events[0].message, fmt::format("not drained: {}", controller.refusal));
+}
+
 TEST_F(EnforceTest, ADrainedNodeThatCannotAskStaysAsItIs) {
   run(sick());
   run(healthy());
