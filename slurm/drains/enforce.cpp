@@ -345,11 +345,14 @@ void Enforcement::keep() {
   const bool was_remembered = memory_of_drain(*situation_.node).has_value();
   auto kept = *drain;
   kept.settled = true;
-  if (!was_remembered) {
-    kept.boot = request_.boot_id;
-    note_host(kept);
+  if (!request_.is_remote) {
+    // A drain that was sent from elsewhere, or whose memory was lost.
+    if (kept.boot.empty()) {
+      kept.boot = request_.boot_id;
+      note_host(kept);
+    }
+    kept.last_boot = kept.boot == request_.boot_id ? "" : request_.boot_id;
   }
-  kept.last_boot = kept.boot == request_.boot_id ? "" : request_.boot_id;
   if (result_.decision.clean) ++kept.clean;
   kept.admin = result_.decision.admin;
   remember(memory_of(kept));

@@ -214,6 +214,25 @@ TEST_F(MemoryTest, ADrainWithoutAMemoryIsKnownByItsReason) {
   EXPECT_EQ(cluster.node("n001").state, "idle");
 }
 
+// By `muster drain --report` on a login node, which knows neither the node's boot nor its GPUs.
+TEST_F(MemoryTest, ADrainSentFromElsewhereLearnsItsHostFromTheNode) {
+  const auto order_of_node = order;
+  const auto run_elsewhere = [&] {
+    order = {.context = "sweep", .is_remote = true};
+    run(sick(Remedy::reboot));
+    order = order_of_node;
+  };
+  run_elsewhere();
+  EXPECT_EQ(memory().boot, "");
+  run(healthy());
+  EXPECT_EQ(memory().boot, "boot-1");
+  EXPECT_EQ(memory().hardware, hash_hardware("GPU-1"));
+  order.boot_id = "boot-2";
+  run(healthy());
+  run_elsewhere();
+  EXPECT_EQ(memory().last_boot, "boot-2");
+}
+
 TEST_F(MemoryTest, ADryRunWritesNoMemory) {
   cluster.drain("n001", kReason);
   order.dry_run = true;
