@@ -38,12 +38,17 @@ bool was_drained_for_it(const slurm::SweepStanding& standing, const slurm::Histo
                        *drains, [](const slurm::Event& each) { return each.context == kSweep; });
 }
 
-// The failures in a job's report that are about one of its nodes.
+// The failures in a job's report that are about one of its nodes, "gpu-0007", or about a device
+// there, "gpu-0007/gpu3".
 std::vector<Finding> failures_of(const Report& job, const std::string& name) {
+  const auto of_node = fmt::format("{}/", name);
   std::vector<Finding> failures;
   for (auto finding : job.findings) {
-    if (finding.outcome != Outcome::fail || finding.device != name) continue;
-    finding.device = "node";  // Slurm shows the reason with the node's name
+    if (finding.outcome != Outcome::fail) continue;
+    const bool is_part = finding.device.starts_with(of_node);
+    if (!is_part && finding.device != name) continue;
+    // Slurm shows the reason with the node's name.
+    finding.device = is_part ? finding.device.substr(of_node.size()) : "node";
     failures.push_back(std::move(finding));
   }
   return failures;
@@ -71,17 +76,17 @@ bool drain_accused(const Report& report, const std::vector<slurm::NodeName>& nam
   bool all = true;
   for (const auto& name : report.accused) {
     const auto node = slurm::node_on(names, name);
-    if (!node) {
+    auto failures = failures_of(report, name);
+    if (!node || failures.empty()) {
       services.tell({.at = services.now(),
                      .node = name,
                      .kind = "trouble",
                      .context = std::string(kSweep),
-                     .message = node.error().message});
+                     .message = node ? "the report accuses the node and names no failure of it"
+                                     : node.error().message});
       all = false;
       continue;
     }
-    auto failures = failures_of(report, name);
-    if (failures.empty()) continue;
     const auto result = drain_for(*node, std::move(failures), rules, services, dry_run);
     all = all && (dry_run || result.drained);
   }

@@ -134,6 +134,17 @@ TEST_F(DrainAccusedTest, DrainsTheAccusedAndNamesThePart) {
             "provider");
 }
 
+// As the report of a collective names a GPU.
+TEST_F(DrainAccusedTest, DrainsANodeThatIsAccusedOfADevicesFault) {
+  auto report = report_accusing({"host002"});
+  report.findings[0].device = "host002/gpu3 0003:00:00.0";
+  EXPECT_TRUE(drain(report));
+  EXPECT_THAT(reason("n002"), HasSubstr("muster: bench.locate gpu3 0003:00:00.0: HCA 3: "));
+  report.findings[0].device = "host0020";
+  EXPECT_FALSE(drain(report));
+  EXPECT_THAT(told_.back().message, HasSubstr("names no failure of it"));
+}
+
 TEST_F(DrainAccusedTest, ReportsNodesBeyondTheShare) {
   rules_.most_drained = "10%";
   EXPECT_FALSE(drain(report_accusing({"host002", "host003", "host004"})));
