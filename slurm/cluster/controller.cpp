@@ -28,6 +28,12 @@ std::string make_nonce() {
   return fmt::format("{:08x}", nonce);
 }
 
+Result<NodeState> node_named(const std::vector<NodeState>& nodes, std::string_view name) {
+  const auto* const found = find_node(nodes, name);
+  if (found != nullptr) return *found;
+  return make_missing(fmt::format("Slurm has no node {}", name));
+}
+
 class ControlPrograms final : public Controller {
  public:
   ControlPrograms(Installation installation, const CallLimits& limits)
@@ -47,18 +53,16 @@ class ControlPrograms final : public Controller {
   Result<NodeState> node(std::string_view name) override {
     TRY(check_node_name(name));
     TRY_ASSIGN(const auto alone, ask({"-a", "-n", std::string(name)}));
-    const auto* const found = find_node(alone, name);
-    if (found != nullptr) return *found;
-    return make_missing(fmt::format("Slurm has no node {}", name));
+    return node_named(alone, name);
   }
 
   Result<std::vector<std::string>> members() override {
-    TRY_ASSIGN(const auto partitions, ask_partitions(installation_, limits_));
+    TRY_ASSIGN(const auto partitions, ask_records(installation_, {"partition"}, limits_));
     std::set<std::string> names;
     for (const auto& partition : partitions) {
-      const auto list = partition.find("Nodes");
-      if (list == partition.end() || list->second.empty()) continue;
-      TRY_ASSIGN(const auto nodes, expand_hostlist(list->second));
+      const auto list = value_of(partition, "Nodes");
+      if (list.empty()) continue;
+      TRY_ASSIGN(const auto nodes, expand_hostlist(list));
       names.insert(nodes.begin(), nodes.end());
     }
     return std::vector<std::string>(names.begin(), names.end());
@@ -66,15 +70,9 @@ class ControlPrograms final : public Controller {
 
   bool is_cloud_node(std::string_view node) override {
     if (!check_node_name(node)) return false;
-    const auto out = call(installation_, installation_.scontrol,
-                          {"-a", "-o", "show", "node", std::string(node)}, limits_);
-    if (!out) return false;
-    const auto words = split_words(*out);
-    return std::ranges::any_of(words, [](std::string_view word) {
-      constexpr std::string_view kState = "State=";
-      return word.starts_with(kState) &&
-             std::ranges::count(split(word.substr(kState.size()), '+'), "CLOUD") > 0;
-    });
+    const auto shown = ask_records(installation_, {"node", std::string(node)}, limits_);
+    if (!shown || shown->empty()) return false;
+    return std::ranges::count(split(value_of(shown->front(), "State"), '+'), "CLOUD") > 0;
   }
 
   Result<std::vector<NodeName>> names() override {
@@ -139,9 +137,7 @@ class ControlPrograms final : public Controller {
 
 Result<NodeState> Controller::node(std::string_view name) {
   TRY_ASSIGN(const auto cluster, nodes(name));
-  const auto* const found = find_node(cluster, name);
-  if (found != nullptr) return *found;
-  return make_missing(fmt::format("Slurm has no node {}", name));
+  return node_named(cluster, name);
 }
 
 Result<AllNodes> all_nodes(Controller& controller) {

@@ -90,20 +90,21 @@ fs::path find_program(std::string_view folders, std::string_view name) {
   return {};
 }
 
-// The output of `scontrol -o show partition`: one partition per line.
-std::vector<Config> parse_partitions(std::string_view text) {
-  std::vector<Config> partitions;
+std::string value_in(std::string_view text) { return std::string(text == "(null)" ? "" : text); }
+
+// The first of several values counts.
+std::vector<Config> parse_records(std::string_view text) {
+  std::vector<Config> records;
   for (const auto line : split_lines(text)) {
-    Config partition;
+    Config record;
     for (const auto word : split_words(line)) {
       const auto equals = word.find('=');
       if (equals == std::string_view::npos) continue;
-      const auto value = word.substr(equals + 1);
-      partition.emplace(word.substr(0, equals), value == "(null)" ? "" : value);
+      record.emplace(word.substr(0, equals), value_in(word.substr(equals + 1)));
     }
-    if (!partition.empty()) partitions.push_back(std::move(partition));
+    if (!record.empty()) records.push_back(std::move(record));
   }
-  return partitions;
+  return records;
 }
 
 // An error unless `id` is a job's number, so that it can be put on a command line.
@@ -181,8 +182,7 @@ Config parse_config(std::string_view text) {
     const auto equals = line.find('=');
     if (equals == std::string_view::npos) continue;
     auto key = trim(line.substr(0, equals));
-    const auto given = trim(line.substr(equals + 1));
-    const std::string value(given == "(null)" ? "" : given);
+    const auto value = value_in(trim(line.substr(equals + 1)));
     // Since 24.05: "Prolog[0]", "Prolog[1]".
     const auto number = key.ends_with(']') ? key.find('[') : std::string_view::npos;
     key = key.substr(0, number);
@@ -199,10 +199,12 @@ Result<Config> ask_config(const Installation& installation, const CallLimits& li
   return make_error("scontrol show config: SLURM_VERSION is missing");
 }
 
-Result<std::vector<Config>> ask_partitions(const Installation& installation,
-                                           const CallLimits& limits) {
-  return call(installation, installation.scontrol, {"-a", "-o", "show", "partition"}, limits)
-      .map(parse_partitions);
+Result<std::vector<Config>> ask_records(const Installation& installation,
+                                        const std::vector<std::string>& what,
+                                        const CallLimits& limits) {
+  std::vector<std::string> arguments{"-a", "-o", "show"};
+  arguments.insert(arguments.end(), what.begin(), what.end());
+  return call(installation, installation.scontrol, std::move(arguments), limits).map(parse_records);
 }
 
 Result<Job> parse_job(std::string_view text, std::string_view id) {

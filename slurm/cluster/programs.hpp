@@ -52,15 +52,17 @@ struct Installation {
 // With a comma, a bracket or the word ALL in the name, Slurm would act on several nodes.
 [[nodiscard]] Result<void> check_node_name(std::string_view node);
 
-// The output of `scontrol show config`, by the names of slurm.conf; "(null)" becomes empty.
-using Config = std::map<std::string, std::string, std::less<>>;
+// Values by the names that scontrol uses; "(null)" becomes empty.
+using Config = std::map<std::string, std::string>;
 
+// The output of `scontrol show config`.
 [[nodiscard]] Config parse_config(std::string_view text);
 [[nodiscard]] Result<Config> ask_config(const Installation& installation, const CallLimits& limits);
 
-// The partitions, by the names that scontrol uses.
-[[nodiscard]] Result<std::vector<Config>> ask_partitions(const Installation& installation,
-                                                         const CallLimits& limits);
+// The output of `scontrol -a -o show WHAT...`: a partition or node a line.
+[[nodiscard]] Result<std::vector<Config>> ask_records(const Installation& installation,
+                                                      const std::vector<std::string>& what,
+                                                      const CallLimits& limits);
 
 struct Job {
   bool batch = false;    // from sbatch, not from srun or salloc

@@ -92,7 +92,7 @@ class SetupCheck {
     check_slurm_conf(*config, rules_, lines_);
     const auto own = find_node_in_slurm(*slurm::make_controller(*installation, limits));
     if (!own) return;
-    const auto partitions = slurm::ask_partitions(*installation, limits);
+    const auto partitions = slurm::ask_records(*installation, {"partition"}, limits);
     check_power_saving(*config, partitions.value_or(std::vector<slurm::Config>()), *own, lines_);
   }
 

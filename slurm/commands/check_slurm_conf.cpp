@@ -19,28 +19,23 @@ namespace {
 
 using slurm::Config;
 
-std::string setting_of(const Config& config, std::string_view key) {
-  const auto found = config.find(key);
-  return found == config.end() ? "" : found->second;
-}
-
 // The number at the beginning of "60 sec".
-std::optional<std::uint64_t> number_of(const Config& config, std::string_view key) {
-  const auto value = setting_of(config, key);
+std::optional<std::uint64_t> number_of(const Config& config, const char* key) {
+  const auto value = value_of(config, key);
   const auto digits = std::string_view(value).substr(0, value.find_first_not_of("0123456789"));
   const auto number = parse_unsigned(digits);
   return number ? std::optional(*number) : std::nullopt;
 }
 
-bool has_word(const Config& config, std::string_view key, std::string_view wanted) {
-  const auto value = setting_of(config, key);
+bool has_word(const Config& config, const char* key, std::string_view wanted) {
+  const auto value = value_of(config, key);
   return std::ranges::any_of(split(value, ','),
                              [&](std::string_view word) { return trim(word) == wanted; });
 }
 
 // The user id in "slurm(64030)".
-std::optional<::uid_t> user_id_of(const Config& config, std::string_view key) {
-  const auto value = setting_of(config, key);
+std::optional<::uid_t> user_id_of(const Config& config, const char* key) {
+  const auto value = value_of(config, key);
   const auto open = value.rfind('(');
   if (open == std::string::npos || !value.ends_with(')')) return std::nullopt;
   const auto number = parse_unsigned(value.substr(open + 1, value.size() - open - 2));
@@ -55,7 +50,7 @@ void check_user(const Config& config, SetupLines& lines) {
   if (user != 0 && user != user_id_of(config, "SlurmUser")) {
     lines.fail("user", fmt::format("{} may not drain nodes: run this as the user of the hooks, "
                                    "which is root or SlurmUser ({})",
-                                   name, setting_of(config, "SlurmUser")));
+                                   name, value_of(config, "SlurmUser")));
   } else if (daemon && *daemon != user) {
     const auto hooks = user_name(*daemon);
     lines.warn("user", fmt::format("slurmd runs hooks as {}, and this ran as {}: run it as {}",
@@ -66,7 +61,7 @@ void check_user(const Config& config, SetupLines& lines) {
 }
 
 struct HookEntry {
-  std::string_view key;
+  const char* key;
   std::string_view context;
   std::string_view without;  // the effect of leaving it out
   std::string_view broken;   // the effect of a missing file
@@ -110,7 +105,7 @@ std::string fault_of(const std::string& file, bool& calls_muster) {
 }
 
 void check_hook(const Config& config, const HookEntry& hook, SetupLines& lines) {
-  const auto value = setting_of(config, hook.key);
+  const auto value = value_of(config, hook.key);
   if (value.empty()) {
     return lines.warn(hook.key, fmt::format("is not set in slurm.conf: {}", hook.without));
   }
@@ -133,13 +128,13 @@ void check_hook(const Config& config, const HookEntry& hook, SetupLines& lines) 
 }
 
 void check_health(const Config& config, const slurm::Rules& rules, SetupLines& lines) {
-  constexpr std::string_view kStates = "HealthCheckNodeState";
-  if (setting_of(config, "HealthCheckProgram").empty()) return;
+  constexpr const char* kStates = "HealthCheckNodeState";
+  if (value_of(config, "HealthCheckProgram").empty()) return;
   if (number_of(config, "HealthCheckInterval").value_or(0) == 0) {
     lines.fail("HealthCheckInterval",
                "is 0, and the health check never runs: set it to 300 in slurm.conf");
   }
-  const auto states = printable(setting_of(config, kStates), 100);
+  const auto states = printable(value_of(config, kStates), 100);
   if (!has_word(config, kStates, "ANY")) {
     lines.fail(kStates, fmt::format("is {}: drained nodes are not checked{}; write ANY,CYCLE",
                                     states, rules.resume ? ", and muster resumes none" : ""));
@@ -152,7 +147,7 @@ void check_health(const Config& config, const slurm::Rules& rules, SetupLines& l
 
 void check_timeout(const Config& config, const slurm::Rules& rules, SetupLines& lines) {
   constexpr std::uint64_t kNone = 65534;
-  constexpr std::string_view kKey = "PrologEpilogTimeout";
+  constexpr const char* kKey = "PrologEpilogTimeout";
   const auto allowed = number_of(config, kKey);
   const Seconds tests{rules.epilog_tests.empty() ? 0 : rules.tests_budget.value};
   const auto longest =
@@ -169,7 +164,7 @@ void check_timeout(const Config& config, const slurm::Rules& rules, SetupLines& 
 }
 
 void check_jobs(const Config& config, SetupLines& lines) {
-  if (setting_of(config, "Prolog").empty()) return;
+  if (value_of(config, "Prolog").empty()) return;
   if (!has_word(config, "PrologFlags", "Alloc")) {
     lines.fail("PrologFlags",
                "has no Alloc: the prologs of all nodes but the first run after the job has begun; "
@@ -196,14 +191,14 @@ bool has_member(const std::string& list, std::string_view wanted) {
 // empty if it is not.
 std::string suspended_by(const Config& config, const std::vector<Config>& partitions,
                          const slurm::NodeState& node) {
-  const auto excepted = setting_of(config, "SuspendExcNodes");
+  const auto excepted = value_of(config, "SuspendExcNodes");
   // "c1:2" leaves any two of the nodes up.
   if (excepted.find(':') == std::string::npos && has_member(excepted, node.name)) return "";
   for (const auto& name : node.partitions) {
     if (has_word(config, "SuspendExcParts", name)) continue;
     const auto partition = std::ranges::find_if(
-        partitions, [&](const Config& each) { return setting_of(each, "PartitionName") == name; });
-    const auto own = partition == partitions.end() ? "" : setting_of(*partition, "SuspendTime");
+        partitions, [&](const Config& each) { return value_of(each, "PartitionName") == name; });
+    const auto own = partition == partitions.end() ? "" : value_of(*partition, "SuspendTime");
     const bool is_global = own.empty() || own == "GLOBAL";
     const auto time =
         is_global ? number_of(config, "SuspendTime") : number_of(*partition, "SuspendTime");
@@ -216,7 +211,7 @@ std::string suspended_by(const Config& config, const std::vector<Config>& partit
 
 // The number of "22.05.8" that grows with each release: 2205.
 std::uint64_t release_of(const Config& config) {
-  const auto version = setting_of(config, "SLURM_VERSION");
+  const auto version = value_of(config, "SLURM_VERSION");
   const auto parts = split(version, '.');
   if (parts.size() < 2) return 0;
   return parse_unsigned(parts[0]).value_or(0) * 100 + parse_unsigned(parts[1]).value_or(0);
@@ -226,7 +221,7 @@ std::uint64_t release_of(const Config& config) {
 
 void check_power_saving(const Config& config, const std::vector<Config>& partitions,
                         const slurm::NodeState& node, SetupLines& lines) {
-  if (setting_of(config, "SuspendProgram").empty()) return;
+  if (value_of(config, "SuspendProgram").empty()) return;
   constexpr std::uint64_t k2302 = 2302;  // knows SuspendExcStates, and lists what is powered down
   const auto time = suspended_by(config, partitions, node);
   const bool stays_up = has_word(config, "SuspendExcStates", "DRAIN");
