@@ -14,7 +14,7 @@
 #include "checks/app/inspect.hpp"
 #include "lib/base/in_order.hpp"
 #include "lib/command/version.hpp"
-#include "slurm/commands/accounting.hpp"
+#include "slurm/commands/slurm_site.hpp"
 
 namespace muster::app {
 namespace {

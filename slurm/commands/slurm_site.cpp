@@ -270,6 +270,15 @@ Result<void> check_programs(const slurm::Rules& rules, const Variables& variable
   return {};
 }
 
+Result<std::string> call_accounting(const Variables& variables, std::string_view program,
+                                    std::vector<std::string> words) {
+  constexpr auto kLongest = std::chrono::minutes(5);  // a month of a large cluster's jobs
+  TRY_ASSIGN(const auto rules, read_rules("/", variables));
+  TRY_ASSIGN(const auto installation, slurm::find_installation(rules, variables));
+  return slurm::call(installation, installation.scontrol.parent_path() / program, std::move(words),
+                     {.deadline = kLongest, .end = Clock::now() + kLongest});
+}
+
 Attempt<Site> reach_site(std::string_view root, const Caller& caller) {
   auto rules = read_rules(root, caller.variables);
   if (!rules) return bad_configuration(rules.error());

@@ -48,6 +48,12 @@ namespace muster::app {
 [[nodiscard]] Result<void> check_programs(const slurm::Rules& rules, const Variables& variables,
                                           Clock::time_point end);
 
+// Runs sacct or sacctmgr, which are next to scontrol, and returns the output. It prints times as
+// Unix times.
+[[nodiscard]] Result<std::string> call_accounting(const Variables& variables,
+                                                  std::string_view program,
+                                                  std::vector<std::string> words);
+
 struct Site {
   slurm::Rules rules;
   std::unique_ptr<slurm::Controller> controller;
