@@ -154,21 +154,13 @@ struct Rules {
 // The time in whole seconds, as Slurm and the history count it.
 [[nodiscard]] std::chrono::seconds whole(Seconds seconds);
 
-// A key with an invalid value, and the rest of the sentence; an empty key for none.
+// A key with an invalid value, as "sweep.every", and the rest of the sentence; an empty key for
+// none.
 struct BrokenValue {
   std::string key;
   std::string what;
 };
 
-// A word of the file for an error: "word", printable and of bounded length.
-[[nodiscard]] std::string in_quotes(std::string_view word);
-
 [[nodiscard]] BrokenValue check_values(const Rules& rules);
-// Its keys are those of the block `metrics`.
-[[nodiscard]] BrokenValue check_metrics(const MetricsRules& rules);
-// Its keys are those of the block `tell`.
-[[nodiscard]] BrokenValue check_tell(const TellRules& rules);
-// Its keys are those of the block `sweep`.
-[[nodiscard]] BrokenValue check_sweep(const SweepRules& rules);
 
 }  // namespace muster::slurm

@@ -135,7 +135,7 @@ TEST_F(HookNhcConfTest, ThePathInTheRulesIsAbsolute) {
              "schema: muster.site/1\nslurm:\n  nhc_conf: nhc.conf\n");
   EXPECT_EQ(hook("prolog"), 0);
   EXPECT_THAT(caller_.out(),
-              HasSubstr("muster.yaml:3: 'slurm.nhc_conf' is \"nhc.conf\"; write the whole path"));
+              HasSubstr("muster.yaml:3: 'slurm.nhc_conf' is \"nhc.conf\"; write an absolute path"));
 }
 
 // Which tests a hook asks for, and until when it may then take.

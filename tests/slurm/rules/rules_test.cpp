@@ -46,13 +46,24 @@ TEST(RulesTest, ALimitIsAShareAndANumber) {
 
 TEST(RulesTest, NodeExporterReadsTheFileOfMetrics) {
   for (const auto* const file : {"", "/var/lib/node_exporter/muster.prom"}) {
-    EXPECT_EQ(check_metrics({.file = file}).key, "") << file;
+    EXPECT_EQ(check_values({.metrics = {.file = file}}).key, "") << file;
   }
   for (const auto* const file : {"muster.prom", "/var/lib/node_exporter/muster.txt"}) {
     EXPECT_EQ(check_values({.metrics = {.file = file}}).key, "metrics.file") << file;
   }
-  EXPECT_EQ(check_metrics({.values = "all"}).key, "");
+  EXPECT_EQ(check_values({.metrics = {.values = "all"}}).key, "");
   EXPECT_EQ(check_values({.metrics = {.values = "every"}}).key, "metrics.values");
+}
+
+TEST(RulesTest, TheSitesProgramIsCheckedWithoutRunningIt) {
+  for (const auto& [tell, key] :
+       {std::pair{TellRules{}, ""}, std::pair{TellRules{.program = "tell"}, "tell.program"},
+        std::pair{TellRules{.deadline = Seconds{0}}, "tell.deadline"},
+        std::pair{TellRules{.deadline = Seconds{31}}, "tell.deadline"},
+        std::pair{TellRules{.user = ""}, "tell.user"},
+        std::pair{TellRules{.events = {"drained", "draned"}}, "tell.events"}}) {
+    EXPECT_EQ(check_values({.tell = tell}).key, key);
+  }
 }
 
 }  // namespace

@@ -157,23 +157,5 @@ TEST_F(TellTest, AProgramThatOthersCanWriteIsNotRun) {
   EXPECT_FALSE(fs::exists(dir.path() / "out/ran"));
 }
 
-TEST_F(TellTest, ChecksItsRules) {
-  EXPECT_EQ(check_tell(rules).key, "");
-  rules.program = "tell";
-  EXPECT_EQ(check_tell(rules).key, "program");
-  rules = {};
-  rules.deadline = Seconds{0};
-  EXPECT_EQ(check_tell(rules).key, "deadline");
-  rules = {};
-  rules.user = "";
-  EXPECT_EQ(check_tell(rules).key, "user");
-  rules = {};
-  rules.events = {"drained", "draned"};
-  EXPECT_EQ(check_tell(rules).key, "events");
-  Rules all;
-  all.tell = rules;
-  EXPECT_EQ(check_values(all).key, "tell.events");
-}
-
 }  // namespace
 }  // namespace muster::slurm
