@@ -4,7 +4,6 @@
 #include <unistd.h>
 
 #include <filesystem>
-#include <memory>
 
 #include "lib/base/files.hpp"
 #include "lib/base/host_name.hpp"

@@ -12,7 +12,6 @@
 #include "lib/hosts/hostlist.hpp"
 #include "lib/process/child.hpp"
 #include "slurm/commands/check_setup.hpp"
-#include "slurm/commands/slurm_site.hpp"
 
 namespace muster::app {
 namespace {

@@ -12,7 +12,6 @@
 #include "lib/base/root.hpp"
 #include "lib/base/text.hpp"
 #include "lib/process/child.hpp"
-#include "lib/process/startup.hpp"
 #include "slurm/commands/drain_confirmed.hpp"
 #include "slurm/commands/slurm_commands.hpp"
 #include "slurm/commands/slurm_site.hpp"

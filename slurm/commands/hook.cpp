@@ -15,7 +15,6 @@
 #include "lib/base/clock.hpp"
 #include "lib/base/files.hpp"
 #include "lib/base/host_name.hpp"
-#include "lib/base/text.hpp"
 #include "lib/process/child.hpp"
 #include "lib/process/startup.hpp"
 #include "lib/report/format.hpp"

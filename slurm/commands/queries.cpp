@@ -5,11 +5,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
-#include <filesystem>
-#include <memory>
-#include <optional>
-#include <system_error>
 #include <thread>
 #include <utility>
 

@@ -13,7 +13,6 @@
 
 #include "lib/hosts/hostlist.hpp"
 #include "lib/report/summary.hpp"
-#include "slurm/rules/rules.hpp"
 #include "slurm/sweeps/sweep_job.hpp"
 #include "slurm/sweeps/sweep_plan.hpp"
 

@@ -16,7 +16,6 @@
 
 #include "lib/base/clock.hpp"
 #include "lib/base/text.hpp"
-#include "slurm/history/history.hpp"
 #include "slurm/rules/rules.hpp"
 
 namespace muster::slurm {

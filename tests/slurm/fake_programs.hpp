@@ -5,8 +5,6 @@
 #include <fmt/format.h>
 
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <string>
 #include <string_view>
 
@@ -32,10 +30,7 @@ echo >>"$D/calls"
     std::filesystem::permissions(dir.path() / name, std::filesystem::perms::owner_all);
   }
 
-  [[nodiscard]] std::string read(std::string_view name) const {
-    std::ifstream file(dir.path() / name);
-    return {std::istreambuf_iterator<char>(file), {}};
-  }
+  [[nodiscard]] std::string read(std::string_view name) const { return dir.read(name); }
 
   [[nodiscard]] std::string path() const { return dir.path().string(); }
 };

@@ -2,12 +2,8 @@
 // Slurm's programs are scripts here, which write down what they were given.
 #include "slurm/cluster/controller.hpp"
 
-#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-
-#include <fstream>
-#include <iterator>
 
 #include "lib/base/text.hpp"
 #include "tests/slurm/fake_programs.hpp"

@@ -2,13 +2,9 @@
 // squeue and sbatch are scripts here that record their arguments.
 #include "slurm/cluster/queue.hpp"
 
-#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
-
-#include <fstream>
-#include <iterator>
 
 #include "slurm/rules/rules.hpp"
 #include "tests/slurm/fake_programs.hpp"

@@ -2,20 +2,11 @@
 // `muster hook --check-setup` on complete and on broken installations.
 #include "slurm/commands/check_setup.hpp"
 
-#include <fmt/format.h>
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
-#include <unistd.h>
 
-#include <filesystem>
 #include <map>
-#include <string>
-#include <string_view>
-#include <utility>
 
-#include "tests/checks/app/test_caller.hpp"
 #include "tests/slurm/commands/fake_slurm.hpp"
-#include "tests/support/temp_dir.hpp"
 
 namespace muster::app {
 namespace {

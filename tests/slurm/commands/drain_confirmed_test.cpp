@@ -2,11 +2,9 @@
 // Drains of nodes that sweeps have confirmed, or that a search accuses.
 #include "slurm/commands/drain_confirmed.hpp"
 
-#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "slurm/policy/reason.hpp"
 #include "tests/slurm/fake_controller.hpp"
 #include "tests/support/temp_dir.hpp"
 

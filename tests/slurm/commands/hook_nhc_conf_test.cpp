@@ -1,19 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // `muster hook` by the lines of NHC's configuration: its calls to fakes of Slurm's programs.
-#include <fmt/format.h>
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <map>
-#include <string>
-#include <vector>
 
-#include "checks/app/inspect.hpp"
-#include "slurm/commands/hook.hpp"
-#include "slurm/commands/slurm_site.hpp"
-#include "tests/checks/app/test_caller.hpp"
 #include "tests/slurm/commands/fake_slurm.hpp"
-#include "tests/support/temp_dir.hpp"
 
 namespace muster::app {
 namespace {

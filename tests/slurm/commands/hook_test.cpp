@@ -3,32 +3,20 @@
 #include "slurm/commands/hook.hpp"
 
 #include <fcntl.h>
-#include <fmt/format.h>
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <sys/file.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
-#include <csignal>
 #include <fstream>
 #include <iterator>
-#include <string>
-#include <thread>
-#include <vector>
 
-#include "checks/app/inspect.hpp"
 #include "lib/base/descriptor.hpp"
 #include "lib/base/text.hpp"
 #include "repair/evidence.hpp"
-#include "slurm/commands/slurm_site.hpp"
 #include "slurm/drains/enforce.hpp"
 #include "slurm/policy/node_memory.hpp"
-#include "tests/checks/app/test_caller.hpp"
 #include "tests/slurm/commands/fake_slurm.hpp"
-#include "tests/support/temp_dir.hpp"
 
 namespace muster::app {
 namespace {

@@ -2,22 +2,13 @@
 // The gate for new nodes: hooks with a node made of files, and fake Slurm programs.
 #include "slurm/commands/new_node.hpp"
 
-#include <fmt/format.h>
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <optional>
-#include <string>
-#include <string_view>
-#include <vector>
 
-#include "slurm/commands/hook.hpp"
-#include "slurm/commands/slurm_site.hpp"
 #include "slurm/policy/node_memory.hpp"
 #include "slurm/policy/reason.hpp"
-#include "tests/checks/app/test_caller.hpp"
 #include "tests/slurm/commands/fake_slurm.hpp"
-#include "tests/support/temp_dir.hpp"
 
 namespace muster::app {
 namespace {

@@ -1,20 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#include <fmt/format.h>
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
-#include <algorithm>
 #include <cstdlib>
 #include <nlohmann/json.hpp>
-#include <string>
 
-#include "checks/app/inspect.hpp"
-#include "slurm/commands/hook.hpp"
 #include "slurm/commands/slurm_commands.hpp"
-#include "tests/checks/app/test_caller.hpp"
 #include "tests/slurm/commands/fake_slurm.hpp"
-#include "tests/support/temp_dir.hpp"
 
 namespace muster::app {
 namespace {

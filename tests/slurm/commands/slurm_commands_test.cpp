@@ -1,22 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // The commands for Slurm without a Slurm: a hook never fails a node for that.
-#include <fmt/format.h>
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
-#include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <map>
 #include <nlohmann/json.hpp>
-#include <string>
-#include <tuple>
-#include <vector>
 
-#include "checks/app/inspect.hpp"
 #include "lib/base/text.hpp"
-#include "slurm/commands/hook.hpp"
-#include "slurm/commands/slurm_site.hpp"
 #include "slurm/drains/last_look.hpp"
 #include "tests/slurm/commands/fake_slurm.hpp"
 

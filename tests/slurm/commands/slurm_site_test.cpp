@@ -2,31 +2,18 @@
 
 #include "slurm/commands/slurm_site.hpp"
 
-#include <fcntl.h>
-#include <fmt/format.h>
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <sys/mount.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include <sys/un.h>
-#include <sys/wait.h>
 #include <syslog.h>
-#include <unistd.h>
 
-#include <array>
-#include <cerrno>
 #include <chrono>
-#include <csignal>
-#include <filesystem>
-#include <string>
-#include <thread>
-#include <vector>
 
 #include "lib/base/descriptor.hpp"
 #include "tests/slurm/commands/fake_slurm.hpp"
-#include "tests/support/temp_dir.hpp"
 
 namespace muster::app {
 namespace {

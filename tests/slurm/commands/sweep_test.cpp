@@ -1,17 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // `muster sweep` with programs of Slurm that are scripts.
-#include <fmt/format.h>
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <nlohmann/json.hpp>
-#include <string>
-#include <string_view>
-#include <vector>
 
 #include "lib/base/text.hpp"
-#include "slurm/commands/slurm_site.hpp"
 #include "slurm/sweeps/sweep_job.hpp"
 #include "tests/slurm/commands/fake_slurm.hpp"
 

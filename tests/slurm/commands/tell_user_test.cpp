@@ -1,14 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <fmt/format.h>
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
-#include <fstream>
-#include <iterator>
 
 #include "slurm/tell/tell.hpp"
 #include "tests/slurm/commands/fake_slurm.hpp"
-#include "tests/support/temp_dir.hpp"
 
 namespace muster::app {
 namespace {

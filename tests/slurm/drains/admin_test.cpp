@@ -3,10 +3,8 @@
 #include "slurm/drains/admin.hpp"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include "slurm/policy/limits.hpp"
-#include "slurm/policy/node_memory.hpp"
 #include "tests/slurm/drains/enforce_fixture.hpp"
 
 namespace muster::slurm {

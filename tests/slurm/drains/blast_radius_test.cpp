@@ -1,15 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A wrong limit reaches a hundred nodes: how many of them are out of service in the end.
-#include <fmt/format.h>
-#include <gtest/gtest.h>
 #include <pthread.h>
 
-#include <algorithm>
-#include <chrono>
-#include <filesystem>
-#include <map>
-
-#include "slurm/drains/enforce.hpp"
 #include "tests/slurm/drains/enforce_fixture.hpp"
 
 namespace muster::slurm {

@@ -4,16 +4,8 @@
 
 #include <gtest/gtest.h>
 
-#include <algorithm>
-#include <chrono>
 #include <filesystem>
-#include <functional>
 #include <map>
-#include <optional>
-#include <string>
-#include <string_view>
-#include <utility>
-#include <vector>
 
 #include "slurm/drains/enforce.hpp"
 #include "slurm/policy/node_memory.hpp"

@@ -3,9 +3,6 @@
 #include "slurm/drains/enforce.hpp"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
-#include <filesystem>
 
 #include "tests/slurm/drains/enforce_fixture.hpp"
 

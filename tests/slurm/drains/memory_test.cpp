@@ -2,9 +2,7 @@
 // The memory of a node in Slurm: it outlives the node's disk, follows worse faults and reboots, and
 // yields to the reasons of others.
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
-#include "slurm/policy/node_memory.hpp"
 #include "tests/slurm/drains/enforce_fixture.hpp"
 
 namespace muster::slurm {

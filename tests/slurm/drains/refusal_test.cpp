@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A refusal is reported, but not at every interval.
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
-#include "slurm/policy/node_memory.hpp"
 #include "tests/slurm/drains/enforce_fixture.hpp"
 
 namespace muster::slurm {

@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
-#include "slurm/drains/enforce.hpp"
 #include "tests/slurm/drains/enforce_fixture.hpp"
 
 namespace muster::slurm {

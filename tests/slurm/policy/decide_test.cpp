@@ -1,12 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "slurm/policy/decide.hpp"
 
-#include <gtest/gtest.h>
-
 #include <map>
-#include <vector>
 
-#include "slurm/policy/node_memory.hpp"
 #include "slurm/policy/reason.hpp"
 #include "tests/slurm/policy/situation.hpp"
 

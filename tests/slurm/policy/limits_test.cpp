@@ -3,13 +3,10 @@
 #include "slurm/policy/limits.hpp"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <algorithm>
 #include <random>
-#include <utility>
 
-#include "slurm/policy/node_memory.hpp"
 #include "slurm/policy/reason.hpp"
 #include "tests/slurm/policy/situation.hpp"
 

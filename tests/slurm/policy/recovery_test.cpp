@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Decisions about a node whose report requires no drain.
-#include <gtest/gtest.h>
 
-#include "slurm/policy/decide.hpp"
 #include "tests/slurm/policy/situation.hpp"
 
 namespace muster::slurm {

@@ -2,16 +2,12 @@
 // `muster status` reports the state of a cluster, and no more than is known.
 #include "slurm/status/status.hpp"
 
-#include <fmt/format.h>
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
-#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "lib/base/clock.hpp"
 #include "lib/base/text.hpp"
-#include "slurm/policy/node_memory.hpp"
 #include "slurm/policy/reason.hpp"
 #include "tests/slurm/policy/situation.hpp"
 #include "tests/support/temp_dir.hpp"

@@ -2,17 +2,11 @@
 // Passes over a cluster and a queue in memory. Reports are files, as jobs leave them.
 #include "slurm/sweeps/sweep_pass.hpp"
 
-#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <filesystem>
 #include <map>
-#include <optional>
-#include <string>
-#include <utility>
-#include <vector>
 
 #include "lib/report/format.hpp"
 #include "lib/report/summary.hpp"

@@ -8,11 +8,8 @@
 #include <unistd.h>
 
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <nlohmann/json.hpp>
 #include <string>
-#include <utility>
 
 #include "slurm/rules/rules.hpp"
 #include "tests/support/temp_dir.hpp"
@@ -41,8 +38,7 @@ class TellTest : public ::testing::Test {
   }
 
   [[nodiscard]] std::string read(std::string_view name) const {
-    std::ifstream file(dir.path() / "out" / name);
-    return {std::istreambuf_iterator<char>(file), {}};
+    return dir.read(fmt::format("out/{}", name));
   }
 
   [[nodiscard]] std::string failure(std::vector<Event> events = {}) const {
