@@ -50,12 +50,9 @@ DrainedNode drained_node(const NodeState& node, const Rules& rules, Time now) {
                                "state=power_up), and on the same host ",
                                node.name);
   return {.node = node,
-          .check = drain.check,
-          .device = drain.device,
-          .remedy = drain.remedy == Remedy::none ? "" : std::string(to_string(drain.remedy)),
-          .clean_runs = is_remembered ? std::optional(drain.clean) : std::nullopt,
-          .until = fmt::format("{}{}", first, until(drain, is_remembered, node, rules, now)),
-          .accepted = drain.accepted};
+          .drain = drain,
+          .is_remembered = is_remembered,
+          .until = fmt::format("{}{}", first, until(drain, is_remembered, node, rules, now))};
 }
 
 // The drains that count for the limits of one partition.
@@ -192,9 +189,9 @@ std::string numbered(std::string_view heading, const std::vector<Each>& list, co
 
 std::string lines_of(const DrainedNode& each) {
   const auto node = fmt::format("{} {} since {}{}", each.node.name, each.node.state,
-                                since(each.node), each.accepted ? ", accepted" : "");
+                                since(each.node), each.drain.accepted ? ", accepted" : "");
   // Slurm drops the reason of a node that it powers up.
-  const auto reason = lost_its_reason(each.node) ? subject_of(each.check, each.device)
+  const auto reason = lost_its_reason(each.node) ? subject_of(each.drain.check, each.drain.device)
                                                  : std::string(without_leader(each.node.reason));
   return paragraph(node, 2) + paragraph(reason, 4) +
          paragraph(fmt::format("until {}", each.until), 4);
@@ -209,19 +206,18 @@ std::string lines_of_refusal(const Event& event) {
 using Json = nlohmann::ordered_json;
 
 Json json_of(const DrainedNode& each) {
-  Json json{{"node", printable(each.node.name)},
-            {"partitions", each.node.partitions},
-            {"state", printable(each.node.state)},
-            {"since", time_of(drained_since(each.node))},
-            {"reason", printable(each.node.reason, 1000)},
-            {"check", printable(each.check)},
-            {"device", printable(each.device)},
-            {"remedy", each.remedy},
-            {"clean_runs", nullptr},
-            {"until", each.until},
-            {"accepted", each.accepted}};
-  if (each.clean_runs) json["clean_runs"] = *each.clean_runs;
-  return json;
+  const auto& [node, drain, is_remembered, until] = each;
+  return {{"node", printable(node.name)},
+          {"partitions", node.partitions},
+          {"state", printable(node.state)},
+          {"since", time_of(drained_since(node))},
+          {"reason", printable(node.reason, 1000)},
+          {"check", printable(drain.check)},
+          {"device", printable(drain.device)},
+          {"remedy", drain.remedy == Remedy::none ? "" : to_string(drain.remedy)},
+          {"clean_runs", is_remembered ? Json(drain.clean) : Json()},
+          {"until", until},
+          {"accepted", drain.accepted}};
 }
 
 Json json_of(const NodeState& node) {

@@ -4,23 +4,22 @@
 #pragma once
 
 #include <cstddef>
-#include <optional>
 #include <string>
 #include <vector>
 
 #include "slurm/cluster/node_state.hpp"
 #include "slurm/history/history.hpp"
 #include "slurm/policy/limits.hpp"
+#include "slurm/policy/node_memory.hpp"
 #include "slurm/rules/rules.hpp"
 
 namespace muster::slurm {
 
 struct DrainedNode {
   NodeState node;
-  std::string check, device, remedy;  // empty if unknown
-  std::optional<int> clean_runs;      // in a row; nothing if the node has no memory
-  std::string until;                  // what must happen before it returns; the end of a sentence
-  bool accepted = false;              // by an admin: it no longer counts towards stopping a check
+  NodeMemory drain;
+  bool is_remembered = false;  // by the node's memory, which counts clean runs
+  std::string until;           // what must happen before it returns; the end of a sentence
 };
 
 // A limit of a partition that leaves no room: sick nodes stay in service.

@@ -5,7 +5,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -126,11 +125,6 @@ class SweepPlanner {
 };
 
 }  // namespace
-
-std::string_view to_string(Trust trust) {
-  constexpr std::array<std::string_view, 4> kWords{"good", "untested", "suspect", "confirmed"};
-  return kWords.at(static_cast<std::size_t>(trust));
-}
 
 std::vector<SweepStanding> sweep_standings(const SweepSituation& situation) {
   const auto& [nodes, log, rules, now] = situation;

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "lib/base/fields.hpp"
 #include "slurm/rules/rules.hpp"
 #include "slurm/sweeps/sweep_job.hpp"
 
@@ -21,7 +22,7 @@ enum class Trust {
   confirmed,  // the last two are, and another node has passed in between
 };
 
-[[nodiscard]] std::string_view to_string(Trust trust);
+MUSTER_WORDS(Trust, "good", "untested", "suspect", "confirmed");
 
 struct SweepSituation {
   std::vector<NodeState> nodes;

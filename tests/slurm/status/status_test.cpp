@@ -66,9 +66,9 @@ TEST_F(StatusTest, CountsEachNodeOnce) {
   EXPECT_EQ(now.down, 1U);
   EXPECT_EQ(now.unavailable, 1U);
   ASSERT_THAT(now.drained, SizeIs(1));
-  EXPECT_EQ(now.drained[0].check, "ib.rate");
-  EXPECT_EQ(now.drained[0].device, "mlx5_ib5");
-  EXPECT_EQ(now.drained[0].remedy, "report_to_provider");
+  EXPECT_EQ(now.drained[0].drain.check, "ib.rate");
+  EXPECT_EQ(now.drained[0].drain.device, "mlx5_ib5");
+  EXPECT_EQ(now.drained[0].drain.remedy, Remedy::report_to_provider);
   ASSERT_THAT(now.not_responding, SizeIs(1));
   EXPECT_EQ(now.not_responding[0].name, "n2");
 }
