@@ -3,11 +3,14 @@
 #pragma once
 
 #include <fmt/format.h>
+#include <gtest/gtest.h>
 
+#include <chrono>
 #include <filesystem>
 #include <string>
 #include <string_view>
 
+#include "slurm/cluster/programs.hpp"
 #include "tests/support/fake_sinfo.hpp"
 #include "tests/support/temp_dir.hpp"
 
@@ -15,6 +18,8 @@ namespace muster::slurm {
 
 struct FakePrograms {
   TempDir dir;
+
+  FakePrograms() { dir.write("slurm.conf", ""); }
 
   // `body` has the folder as $D; before it, what the program was given is written down.
   void script(std::string_view name, std::string_view body) const {
@@ -33,6 +38,26 @@ echo >>"$D/calls"
   [[nodiscard]] std::string read(std::string_view name) const { return dir.read(name); }
 
   [[nodiscard]] std::string path() const { return dir.path().string(); }
+
+  [[nodiscard]] Rules rules() const {
+    Rules rules;
+    rules.programs = fmt::format("relative::{0}/none:{0}", path());
+    rules.conf = fmt::format("{}/slurm.conf", path());
+    return rules;
+  }
+
+  [[nodiscard]] static Installation installation(const Rules& rules,
+                                                 const Variables& variables = {}) {
+    auto found = find_installation(rules, variables);
+    EXPECT_TRUE(found) << found.error().message;
+    return found.value_or(Installation{});
+  }
+
+  // For one call, and for all.
+  [[nodiscard]] static CallLimits limits(Clock::duration one = std::chrono::seconds(20),
+                                         Clock::duration all = std::chrono::seconds(60)) {
+    return {.deadline = one, .end = Clock::now() + all};
+  }
 };
 
 }  // namespace muster::slurm

@@ -12,7 +12,6 @@ namespace muster::slurm {
 namespace {
 
 using namespace std::chrono_literals;  // NOLINT(google-build-using-namespace): literals only
-using std::chrono::steady_clock;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::MatchesRegex;
@@ -30,7 +29,6 @@ constexpr std::string_view kCluster =
 class ControllerTest : public testing::Test, protected FakePrograms {
  protected:
   ControllerTest() {
-    dir.write("slurm.conf", "");
     answer("alone", kAlone);
     answer("cluster", kCluster);
     script("sinfo",
@@ -52,19 +50,16 @@ class ControllerTest : public testing::Test, protected FakePrograms {
     return end == std::string::npos ? "" : call.substr(end - 8, 8);
   }
 
-  [[nodiscard]] Rules rules() const {
-    Rules rules;
-    rules.programs = fmt::format("relative::{}/none:{}", path(), path());
-    rules.conf = fmt::format("{}/slurm.conf", path());
-    return rules;
+  [[nodiscard]] std::unique_ptr<Controller> controller(Clock::duration one = 20s,
+                                                       Clock::duration all = 60s) const {
+    return make_controller(installation(rules()), limits(one, all));
   }
 
-  [[nodiscard]] std::unique_ptr<Controller> controller(steady_clock::duration deadline = 20s,
-                                                       steady_clock::duration all = 60s) const {
-    auto installation = find_installation(rules(), {});
-    EXPECT_TRUE(installation) << installation.error().message;
-    return make_controller(installation.value_or(Installation{}),
-                           {deadline, steady_clock::now() + all});
+  // With this in place of `memory: extra`.
+  [[nodiscard]] std::unique_ptr<Controller> controller_with(std::string memory) const {
+    auto other = rules();
+    other.memory = std::move(memory);
+    return make_controller(installation(other), limits());
   }
 };
 
@@ -117,10 +112,7 @@ TEST_F(ControllerTest, TheMemoryIsSentInTheSameRequest) {
   EXPECT_TRUE(controller()->drain("n1", "muster: a.b: x", std::string(kMemory)));
   EXPECT_TRUE(controller()->resume("n1", ""));
   EXPECT_TRUE(controller()->remember("n1", kMemory));
-  auto none = rules();
-  none.memory = "none";
-  auto programs =
-      make_controller(find_installation(none, {}).value(), {20s, steady_clock::now() + 60s});
+  const auto programs = controller_with("none");
   EXPECT_TRUE(programs->drain("n1", "r", std::string(kMemory)));
   EXPECT_TRUE(programs->remember("n1", kMemory));
   EXPECT_THAT(calls(),
@@ -136,10 +128,7 @@ TEST_F(ControllerTest, DrainsWithAScontrolThatLacksTheField) {
       "scontrol",
       "case \"$*\" in *Comment=*) echo 'Update of this parameter is not supported: Comment=x' >&2;"
       " echo 'Request aborted' >&2; exit 1 ;; esac");
-  auto comment = rules();
-  comment.memory = "comment";
-  const auto programs =
-      make_controller(find_installation(comment, {}).value(), {20s, steady_clock::now() + 60s});
+  const auto programs = controller_with("comment");
   EXPECT_TRUE(programs->drain("n1", "r", "muster/1"));
   EXPECT_EQ(calls().back(), "[scontrol][update][nodename=n1][state=drain][reason=r]");
   EXPECT_FALSE(programs->remember("n1", "muster/1"));
@@ -175,22 +164,22 @@ TEST_F(ControllerTest, ReportsTheProgramsMessage) {
 TEST_F(ControllerTest, OneCallEndsWithinItsDeadline) {
   script("sinfo", "exec sleep 60");
   script("scontrol", "exec sleep 60");
-  const auto begun = steady_clock::now();
+  const auto begun = Clock::now();
   EXPECT_EQ(controller(200ms)->nodes("n1").error().message, "sinfo did not answer within 0.2 s");
   EXPECT_EQ(controller(200ms)->drain("n1", "r", {}).error().message,
             "scontrol did not answer within 0.2 s");
-  EXPECT_LT(steady_clock::now() - begun, 30s);
+  EXPECT_LT(Clock::now() - begun, 30s);
 }
 
 TEST_F(ControllerTest, AllCallsEndTogether) {
   script("sinfo",
          R"(case "$*" in *" -n "*) fake_sinfo "$@" <"$D/alone" ;; *) exec sleep 60 ;; esac)");
-  const auto begun = steady_clock::now();
+  const auto begun = Clock::now();
   const auto programs = controller(50s, 300ms);
   EXPECT_FALSE(programs->nodes("n1"));
   EXPECT_EQ(programs->resume("n1", {}).error().message,
             "scontrol was not started: no time is left");
-  EXPECT_LT(steady_clock::now() - begun, 30s);
+  EXPECT_LT(Clock::now() - begun, 30s);
 }
 
 TEST_F(ControllerTest, ANodeThatSlurmDoesNotKnowIsMissing) {
@@ -260,12 +249,11 @@ TEST_F(ControllerTest, ALongAnswerIsAnError) {
 
 TEST_F(ControllerTest, FindsThePrograms) {
   script("sbatch", ":");
-  const auto found = find_installation(rules(), {});
-  ASSERT_TRUE(found) << found.error().message;
-  EXPECT_EQ(found->scontrol, dir.path() / "scontrol");
-  EXPECT_EQ(found->sinfo, dir.path() / "sinfo");
-  EXPECT_EQ(found->sbatch, dir.path() / "sbatch");
-  EXPECT_EQ(found->conf, dir.path() / "slurm.conf");
+  const auto found = installation(rules());
+  EXPECT_EQ(found.scontrol, dir.path() / "scontrol");
+  EXPECT_EQ(found.sinfo, dir.path() / "sinfo");
+  EXPECT_EQ(found.sbatch, dir.path() / "sbatch");
+  EXPECT_EQ(found.conf, dir.path() / "slurm.conf");
 }
 
 TEST_F(ControllerTest, NamesAMissingProgramAndTheKey) {
@@ -281,13 +269,10 @@ TEST_F(ControllerTest, NamesAMissingProgramAndTheKey) {
 TEST_F(ControllerTest, TheVariableComesBeforeTheRules) {
   dir.write("other.conf", "");
   const auto other = fmt::format("{}/other.conf", path());
-  const auto found = find_installation(rules(), {{"SLURM_CONF", other}});
-  ASSERT_TRUE(found) << found.error().message;
-  EXPECT_EQ(found->conf, other);
-  EXPECT_EQ(found->environment.at("SLURM_CONF"), other);
-  const auto empty = find_installation(rules(), {{"SLURM_CONF", ""}});
-  ASSERT_TRUE(empty) << empty.error().message;
-  EXPECT_EQ(empty->conf, dir.path() / "slurm.conf");
+  const auto found = installation(rules(), {{"SLURM_CONF", other}});
+  EXPECT_EQ(found.conf, other);
+  EXPECT_EQ(value_of(found.environment, "SLURM_CONF"), other);
+  EXPECT_EQ(installation(rules(), {{"SLURM_CONF", ""}}).conf, dir.path() / "slurm.conf");
 }
 
 TEST_F(ControllerTest, ANamedConfigurationMustExist) {
@@ -303,32 +288,26 @@ TEST_F(ControllerTest, ANamedConfigurationMustExist) {
 TEST_F(ControllerTest, LooksForSlurmConfInTheUsualPlaces) {
   auto unnamed = rules();
   unnamed.conf = "";
-  const auto found = find_installation(unnamed, {});
-  ASSERT_TRUE(found) << found.error().message;
-  if (!found->conf.empty()) {
-    EXPECT_EQ(found->conf.filename(), "slurm.conf");
-  }
-  EXPECT_EQ(found->environment.count("SLURM_CONF"), found->conf.empty() ? 0 : 1);
+  const auto found = installation(unnamed);
+  EXPECT_EQ(found.conf.filename(), found.conf.empty() ? "" : "slurm.conf");
+  EXPECT_EQ(found.environment.count("SLURM_CONF"), found.conf.empty() ? 0 : 1);
 }
 
 TEST_F(ControllerTest, ProgramsGetTheServerIfThereIsNoFile) {
   auto unnamed = rules();
   unnamed.conf = "";
-  const auto found = find_installation(unnamed, {{"SLURM_CONF_SERVER", "ctl1:6817,ctl2"}});
-  ASSERT_TRUE(found) << found.error().message;
-  if (found->conf.empty()) {
-    EXPECT_EQ(found->environment.at("SLURM_CONF_SERVER"), "ctl1:6817,ctl2");
-  }
-  const auto with_file = find_installation(rules(), {{"SLURM_CONF_SERVER", "ctl1"}});
-  ASSERT_TRUE(with_file) << with_file.error().message;
-  EXPECT_EQ(with_file->environment.count("SLURM_CONF_SERVER"), 0);
+  const auto found = installation(unnamed, {{"SLURM_CONF_SERVER", "ctl1:6817,ctl2"}});
+  EXPECT_EQ(value_of(found.environment, "SLURM_CONF_SERVER"),
+            found.conf.empty() ? "ctl1:6817,ctl2" : "");
+  const auto with_file = installation(rules(), {{"SLURM_CONF_SERVER", "ctl1"}});
+  EXPECT_EQ(with_file.environment.count("SLURM_CONF_SERVER"), 0);
 }
 
 TEST_F(ControllerTest, ProgramsFetchTheirConfigurationWithoutAFile) {
-  auto installation = find_installation(rules(), {}).value();
-  installation.conf.clear();
-  installation.environment.erase("SLURM_CONF");
-  const auto programs = make_controller(installation, {20s, steady_clock::now() + 60s});
+  auto configless = installation(rules());
+  configless.conf.clear();
+  configless.environment.erase("SLURM_CONF");
+  const auto programs = make_controller(configless, limits());
   EXPECT_TRUE(programs->nodes("n1"));
   script("sinfo",
          "echo 'sinfo: error: fetch_config: DNS SRV lookup failed' >&2\n"
@@ -340,9 +319,9 @@ TEST_F(ControllerTest, ProgramsFetchTheirConfigurationWithoutAFile) {
   EXPECT_THAT(
       none.error().message,
       HasSubstr("/usr/local/etc/slurm.conf; slurm.conf in muster.yaml names another place"));
-  installation.environment["SLURM_CONF_SERVER"] = "ctl1";
+  configless.environment["SLURM_CONF_SERVER"] = "ctl1";
   EXPECT_THAT(
-      make_controller(installation, {20s, steady_clock::now() + 60s})->names().error().message,
+      make_controller(configless, limits())->names().error().message,
       HasSubstr("/usr/local/etc/slurm.conf, nor from SLURM_CONF_SERVER=ctl1; slurm.conf in"));
 }
 

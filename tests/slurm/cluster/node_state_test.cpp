@@ -161,18 +161,13 @@ TEST(StandingTest, FollowsFromFlags) {
 }
 
 TEST(PowerTest, FollowsFromSuffixesAndFlags) {
-  const auto power = [](std::string_view state) { return power_of({.state = std::string(state)}); };
-  for (const auto* const state : {"idle", "drained*", "mixed-", "IDLE+CLOUD", "maint", ""}) {
-    EXPECT_EQ(power(state), Power::on) << state;
-  }
-  for (const auto* const state : {"idle~", "drained~", "IDLE+CLOUD+DRAIN+POWERED_DOWN"}) {
-    EXPECT_EQ(power(state), Power::off) << state;
-  }
-  for (const auto* const state : {"idle%", "drained!", "drained%", "IDLE+POWERING_DOWN"}) {
-    EXPECT_EQ(power(state), Power::turning_off) << state;
-  }
-  for (const auto* const state : {"idle#", "mixed#", "drained#", "IDLE+CLOUD+POWERING_UP"}) {
-    EXPECT_EQ(power(state), Power::turning_on) << state;
+  const std::vector<std::pair<Power, std::vector<std::string>>> cases{
+      {Power::on, {"idle", "drained*", "mixed-", "IDLE+CLOUD", "maint", ""}},
+      {Power::off, {"idle~", "drained~", "IDLE+CLOUD+DRAIN+POWERED_DOWN"}},
+      {Power::turning_off, {"idle%", "drained!", "drained%", "IDLE+POWERING_DOWN"}},
+      {Power::turning_on, {"idle#", "mixed#", "drained#", "IDLE+CLOUD+POWERING_UP"}}};
+  for (const auto& [power, states] : cases) {
+    for (const auto& state : states) EXPECT_EQ(power_of({.state = state}), power) << state;
   }
 }
 

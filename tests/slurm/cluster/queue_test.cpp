@@ -6,14 +6,12 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
-#include "slurm/rules/rules.hpp"
 #include "tests/slurm/fake_programs.hpp"
 
 namespace muster::slurm {
 namespace {
 
 using namespace std::chrono_literals;  // NOLINT(google-build-using-namespace): literals only
-using std::chrono::steady_clock;
 using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
@@ -22,23 +20,13 @@ using ::testing::Not;
 class QueueTest : public ::testing::Test, protected FakePrograms {
  protected:
   QueueTest() {
-    dir.write("slurm.conf", "");
     for (const auto* name : {"scontrol", "sinfo"}) script(name, ":");
     script("sbatch", "echo '4711;cluster'");
     script("squeue", "");
   }
 
-  [[nodiscard]] Installation installation() const {
-    Rules rules;
-    rules.programs = dir.path().string();
-    rules.conf = (dir.path() / "slurm.conf").string();
-    auto found = find_installation(rules, {});
-    EXPECT_TRUE(found) << found.error().message;
-    return found.value_or(Installation{});
-  }
-
-  [[nodiscard]] std::unique_ptr<Queue> queue(steady_clock::duration deadline = 20s) const {
-    auto made = make_queue(installation(), {deadline, steady_clock::now() + 60s});
+  [[nodiscard]] std::unique_ptr<Queue> queue(Clock::duration deadline = 20s) const {
+    auto made = make_queue(installation(rules()), limits(deadline));
     EXPECT_TRUE(made) << made.error().message;
     return *std::move(made);
   }
@@ -121,7 +109,7 @@ TEST_F(QueueTest, AnAnswerWithoutANumberIsAnError) {
 
 TEST_F(QueueTest, NamesAMissingProgram) {
   dir.remove("squeue");
-  const auto made = make_queue(installation(), {20s, steady_clock::now() + 60s});
+  const auto made = make_queue(installation(rules()), limits());
   ASSERT_FALSE(made);
   EXPECT_EQ(made.error().message,
             fmt::format("no squeue next to {}/sinfo; slurm.programs in muster.yaml names other "
