@@ -184,8 +184,8 @@ Result<std::string> node_on(const std::vector<NodeName>& names, std::string_view
   const auto own = std::ranges::find(found, without_domain(host));
   if (own != found.end()) return *own;
   return make_error(fmt::format(
-      "the host {} has {} nodes in Slurm, as {} and {}: SLURMD_NODENAME "
-      "is to say which is meant",
+      "the host {} has {} nodes in Slurm, as {} and {}: set SLURMD_NODENAME to the one that is "
+      "meant",
       printable(host, 100), found.size(), printable(found[0], 100), printable(found[1], 100)));
 }
 

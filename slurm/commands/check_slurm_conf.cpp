@@ -41,7 +41,7 @@ std::optional<::uid_t> user_id_of(const Config& config, const char* key) {
   return number ? std::optional(static_cast<::uid_t>(*number)) : std::nullopt;
 }
 
-// Only trying would show who may update a node. Slurm allows root and SlurmUser.
+// Only an update would show who may update a node. Slurm allows root and SlurmUser.
 void check_user(const Config& config, SetupLines& lines) {
   const auto user = ::geteuid();
   const auto name = user_name(user);
@@ -98,7 +98,7 @@ std::string fault_of(const std::string& file, bool& calls_muster) {
     if (!line.starts_with(kProgram)) continue;
     const std::string program(trim(line.substr(kProgram.size())));
     if (::access(program.c_str(), X_OK) == 0) break;
-    return fmt::format("calls {}, which is not there", printable(program, 200));
+    return fmt::format("calls {}, which does not exist", printable(program, 200));
   }
   return "";
 }
@@ -113,7 +113,7 @@ void check_hook(const Config& config, const HookEntry& hook, SetupLines& lines) 
     const std::string path(trim(entry));
     const auto files = files_of(path);
     if (files.empty()) {
-      return lines.fail(hook.key, fmt::format("{} is not there: {}", printable(path), hook.broken));
+      return lines.fail(hook.key, fmt::format("{} does not exist: {}", printable(path), hook.broken));
     }
     for (const auto& file : files) {
       const auto fault = fault_of(file, calls_muster);

@@ -21,7 +21,7 @@
 namespace muster::app {
 namespace {
 
-// Null in a dry run, and if it cannot be written: a broken disk must not stop an admin.
+// Null in a dry run, or if it cannot be written: a broken disk must not stop an admin.
 std::unique_ptr<slurm::History> open_history(const std::filesystem::path& folder, bool dry_run,
                                              const Caller& caller) {
   if (dry_run) return nullptr;

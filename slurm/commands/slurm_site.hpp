@@ -70,9 +70,8 @@ struct SlurmBlock {
 // Validates the block, and checks that the files that it names exist below `root`.
 [[nodiscard]] SlurmBlock validate_slurm_block(const SiteFile& site, std::string_view root);
 
-// Refusals, trouble and confirmed nodes are warnings, the others notices.
-// Sends to the journal, with the event's fields and the serial number of its device, or else to
-// syslog.
+// Sends the event to the journal, with its fields and the serial number of its device, or else to
+// syslog. Refusals, stopped checks, trouble and confirmed nodes are warnings, the others notices.
 void log_event(const slurm::Event& event, std::string_view serial = {});
 void log_warning(const std::string& line);
 

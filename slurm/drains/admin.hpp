@@ -39,7 +39,7 @@ struct AdminAnswer {
                                                            Controller& controller,
                                                            History* history);
 
-// Puts each node back into service that muster or `muster drain` took out of it.
+// Puts each node back into service that a hook or `muster drain` drained.
 [[nodiscard]] Result<std::vector<AdminAnswer>> resume_nodes(const AdminRequest& request,
                                                             Controller& controller,
                                                             History* history);

@@ -117,7 +117,7 @@ bool Enforcement::wait(milliseconds time) const {
 
 bool Enforcement::has_time_to_drain() const {
   constexpr milliseconds kForTheHistory{300};
-  // Three commands to Slurm and two questions between them: a command is one call, a question two.
+  // Three commands to Slurm and two queries between them: a command is one call, a query two.
   return time_left() >= kUntilRanked + 3 * longest_look_ + kForTheHistory;
 }
 
@@ -372,7 +372,7 @@ void Enforcement::resume() {
   if (request_.dry_run) {
     return report("dry_run", fmt::format("would resume: {}", why), reason);
   }
-  // The node is not well: too many were drained at once, and Slurm applied a drain late.
+  // The node is sick, but its drain was one too many.
   if (result_.decision.sick) {
     return take_back(about_fault(fmt::format("put back into service: {}", why)));
   }
@@ -387,7 +387,7 @@ bool Enforcement::put_back(std::optional<Time> uncounted) {
       is_void ? "" : memory_after(*situation_.node, request_.rules, situation_.now, uncounted);
   const auto sent = services_.controller->resume(request_.node, allowed_memory(memory));
   const bool seen = look();
-  // An error is not an answer, and neither is silence.
+  // Only the node shows whether it was resumed: after an error Slurm may have done it.
   const bool done = seen ? !shows(reason) : sent.has_value();
   result_.drained = seen ? is_drained() : !done;
   if (!done) {

@@ -16,7 +16,7 @@ namespace {
 constexpr std::chrono::hours kAgain{1};
 constexpr std::chrono::hours kLongestRefusal{24};  // without being reported again
 
-// The kinds of events that tell whether a refusal still lasts.
+// The kinds of events that show whether a refusal still lasts.
 constexpr std::array<std::string_view, 6> kAboutRefusals{"refused", "over",    "drained",
                                                          "undone",  "resumed", "released"};
 

@@ -242,7 +242,7 @@ std::vector<SweepVerdict> sweep_verdicts(const SweepJob& job, const Report& repo
                                          const std::vector<NodeName>& names) {
   const auto summary = harmless(one_line(report, kLongestText), kLongestText);
   if (report.verdict == Verdict::unknown) return undecided_verdicts(job, summary);
-  // A profile without limits leaves muster-bench nothing to complain about.
+  // Without limits in the profile, muster-bench judges nothing.
   if (report.verdict == Verdict::healthy && !judges_nodes(report)) {
     return undecided_verdicts(job,
                               "no bandwidth was judged, expected a profile with limits, or "

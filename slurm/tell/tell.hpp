@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs the site's own program for events: a mail, a web hook, a ticket. And tells the user whose
-// job was sent to a sick node.
+// Runs the site's own program for events, such as a mail, a web hook or a ticket, and informs the
+// user whose job was sent to a sick node.
 #pragma once
 
 #include <string>

@@ -91,7 +91,7 @@ class FakeCluster {
     return fmt::format("{} did not answer within {} s", program, kDeadline);
   }
 
-  // Does it now, or when slurmctld wakes up; never if slurmctld is dead.
+  // Does the work now, or when slurmctld wakes up; never if slurmctld is dead.
   void change(const std::function<void()>& work) {
     if (health_ == Health::well) work();
     if (health_ == Health::hung) late_.push_back(work);
@@ -104,7 +104,7 @@ class FakeCluster {
   std::vector<std::function<void()>> late_;
 };
 
-// One node's connection to it. The functions are actions of others in the meantime.
+// One node's connection to the cluster. The functions do what others do in the meantime.
 class FakeController : public Controller {
  public:
   explicit FakeController(FakeCluster& cluster) : cluster_(cluster) {}

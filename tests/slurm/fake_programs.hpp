@@ -21,7 +21,7 @@ struct FakePrograms {
 
   FakePrograms() { dir.write("slurm.conf", ""); }
 
-  // `body` has the folder as $D; before it, what the program was given is written down.
+  // In `body`, $D is the folder. The script first records its arguments and its environment.
   void script(std::string_view name, std::string_view body) const {
     dir.write(name, fmt::format(R"(#!/bin/sh
 D={}

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Slurm's programs are scripts here, which write down what they were given.
+// Slurm's programs are scripts here, which record what they were given.
 #include "slurm/cluster/controller.hpp"
 
 #include <gmock/gmock.h>

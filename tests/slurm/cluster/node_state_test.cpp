@@ -233,8 +233,9 @@ TEST(NodeNamesTest, AHostWithoutANodeIsMissing) {
 
 TEST(NodeNamesTest, PrefersTheNodeWithTheHostsName) {
   EXPECT_EQ(node_on({{"gpu-1", "gpu-1"}, {"n1", "gpu-1"}}, "gpu-1.a.org").value(), "gpu-1");
-  EXPECT_THAT(node_on({{"n1", "localhost"}, {"n2", "localhost"}}, "localhost").error().message,
-              HasSubstr("the host localhost has 2 nodes in Slurm, as n1 and n2: SLURMD_NODENAME"));
+  EXPECT_THAT(
+      node_on({{"n1", "localhost"}, {"n2", "localhost"}}, "localhost").error().message,
+      HasSubstr("the host localhost has 2 nodes in Slurm, as n1 and n2: set SLURMD_NODENAME"));
 }
 
 }  // namespace

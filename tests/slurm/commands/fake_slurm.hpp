@@ -84,7 +84,7 @@ for word; do case $word in
 esac; done
 [ -z "$line" ] || echo "$node|main|$line" >"$D/node")";
 
-  // The block `slurm` of the site below `root`, but for its programs.
+  // Writes the block `slurm` of the site below `root`, with these lines after its programs.
   void site(std::string_view rules) const {
     dir_.write("root/etc/muster/muster.yaml",
                fmt::format("schema: muster.site/1\nslurm:\n  programs: {}/bin\n{}",
@@ -134,7 +134,7 @@ class SlurmTest : public ::testing::Test {
     return caller;
   }
 
-  // `late`: since when it has been running.
+  // `late`: how long it has been running.
   int hook(HookCommand command, const CheckNode& check = check_node, const SweepNode& sweep = {},
            std::chrono::milliseconds late = {}) {
     Deadline deadline(Clock::now() + std::chrono::seconds(60));

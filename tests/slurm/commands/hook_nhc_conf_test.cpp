@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `muster hook` by the lines of NHC's configuration: its calls to fakes of Slurm's programs.
+// `muster hook` with a configuration of NHC, against fakes of Slurm's programs.
 #include <gmock/gmock.h>
 
 #include <map>

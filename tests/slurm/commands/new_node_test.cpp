@@ -47,7 +47,7 @@ class NewNodeTest : public SlurmTest {
       sweeps_.push_back(level);
       EXPECT_GT(until, Clock::now() + std::chrono::seconds(60));
       EXPECT_TRUE(is_drained_as_new()) << slurm_.node();
-      if (!sweep_) return make_error("muster-bench is not there");
+      if (!sweep_) return make_error("muster-bench is missing");
       Report report;
       report.verdict = *sweep_;
       return report;
@@ -185,7 +185,7 @@ TEST_F(NewNodeTest, NeedsACleanSweepIfTheSiteWantsOne) {
           StartsWith("kept boot: not accepted: "),
           "kept periodic: not accepted: a clean sweep is missing, which muster hook boot runs",
           ::testing::AllOf(StartsWith("kept boot: not accepted: its sweep: "),
-                           HasSubstr("muster-bench is not there")),
+                           HasSubstr("muster-bench is missing")),
           StartsWith("kept boot: not accepted: its sweep: "),
           StartsWith("kept boot: not accepted: its sweep: "),
           "resumed boot: accepted: a clean boot check and a clean sweep are in"));
@@ -248,7 +248,7 @@ TEST_F(NewNodeTest, AnAdminAcceptsItAfterItLostItsState) {
                                     "resumed prolog: accepted: an admin put it into service"));
 }
 
-// The gate is put up in a cluster at work.
+// The gate is turned on in a cluster that is in use.
 TEST_F(NewNodeTest, ANodeThatHooksKnowIsNotNew) {
   write_site("false");
   EXPECT_EQ(hook("periodic", Verdict::healthy), 0);

@@ -268,7 +268,7 @@ class HookTest : public SlurmCommandsTest {
 
   static constexpr std::string_view kDrainUnknown = "  unknown: {\"*\": drain}\n";
 
-  std::chrono::milliseconds late{0};  // since when a hook has been running
+  std::chrono::milliseconds late{0};  // how long a hook has been running
 };
 
 TEST_F(HookTest, PassesWithoutSlurmAndReportsIt) {
@@ -372,9 +372,9 @@ TEST_F(HookTest, ADrainWithoutEnoughTimeIsNotSent) {
   EXPECT_THAT(slurm_.node(), StartsWith("n7|main|idle|"));
   EXPECT_THAT(
       events(),
-      // Which check it is for follows from how much a busy machine has left unseen.
+      // The check depends on how much a busy machine did not observe in time.
       ElementsAre(AllOf(StartsWith("refused prolog: "),
-                        // A busy machine may not even answer what the node's state is.
+                        // On a busy machine there may not even be time to ask for the node's state.
                         AnyOf(EndsWith(": not drained: too little of the hook's time is left to "
                                        "verify the drain"),
                               HasSubstr(": Slurm could not be asked: ")))));

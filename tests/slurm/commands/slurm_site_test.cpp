@@ -57,7 +57,7 @@ class Syslog {
     return {text.data(), static_cast<std::size_t>(got < 0 ? 0 : got)};
   }
 
-  // Until it takes no more, as where syslogd has stopped.
+  // Fills its queue, as if syslogd had stopped.
   void fill() const {
     constexpr int kFarMoreThanAQueueHolds = 100'000;
     int sent = 0;

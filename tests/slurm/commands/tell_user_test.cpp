@@ -11,7 +11,7 @@ using ::testing::HasSubstr;
 
 class TellUserTest : public SlurmTest {
  protected:
-  // scontrol says this of job 42, and writes down what it is told otherwise.
+  // scontrol shows job 42 with these flags, and records any other request.
   void job(std::string_view flags) const {
     slurm_.program(
         "scontrol",

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A wrong limit reaches a hundred nodes: how many of them are out of service in the end.
+// How many of a hundred nodes a wrong limit takes out of service.
 #include <pthread.h>
 
 #include "tests/slurm/drains/enforce_fixture.hpp"

@@ -94,7 +94,7 @@ void remember(Situation& situation, T NodeMemory::*member, Value value) {
   remember(situation, memory);
 }
 
-// n1 was drained by muster a minute ago, and has been found well so often that it is enough.
+// n1 was drained by muster a minute ago, and this clean run is the last that it needs.
 inline Situation drained_by_muster(const Report& report) {
   auto situation = in_service(report);
   const auto at = kNow - std::chrono::minutes(1);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which jobs a pass submits, and what past verdicts say about nodes.
+// The jobs that a pass submits, and the standing of nodes after past verdicts.
 #include "slurm/sweeps/sweep_plan.hpp"
 
 #include <fmt/format.h>
@@ -255,7 +255,7 @@ TEST(SweepLogTest, ATimeInTheFutureCountsAsLongAgo) {
   EXPECT_EQ(log.verdicts.at(0).at, Time{});
 }
 
-// A cluster on paper: each planned job ends before the next pass.
+// A simulated cluster, in which each planned job ends before the next pass.
 class PaperCluster {
  public:
   explicit PaperCluster(int nodes) : random_(1) {
