@@ -23,10 +23,8 @@ class NewNodeTest : public SlurmTest {
   NewNodeTest() { write_site("true"); }
 
   void write_site(std::string_view gate, std::string_view sweep = "none") const {
-    slurm_.site(
-        fmt::format("  conf: {}\n  memory: none\n  spread: 0 s\n  gate_new_nodes: {}\n  "
-                    "gate_sweep: {}\n",
-                    path("slurm.conf"), gate, sweep));
+    slurm_.site(fmt::format(
+        "  memory: none\n  spread: 0 s\n  gate_new_nodes: {}\n  gate_sweep: {}\n", gate, sweep));
   }
 
   int hook(const std::string& context, Verdict verdict, bool dry_run = false) {
@@ -119,8 +117,7 @@ TEST_F(NewNodeTest, AHealthyNodeThatPowersUpIsAccepted) {
 
 // Slurm gave it back unaccepted, and dropped the reason when it powered it up again.
 TEST_F(NewNodeTest, WithoutItsReasonItIsStillKnownAsANewNode) {
-  slurm_.site(
-      fmt::format("  conf: {}\n  spread: 0 s\n  gate_new_nodes: true\n", path("slurm.conf")));
+  slurm_.site("  spread: 0 s\n  gate_new_nodes: true\n");
   EXPECT_EQ(hook("periodic", Verdict::unhealthy), 0);
   ASSERT_TRUE(is_drained_as_new());
   std::filesystem::remove_all(path("state"));
@@ -134,8 +131,7 @@ TEST_F(NewNodeTest, WithoutItsReasonItIsStillKnownAsANewNode) {
 
 // Slurm powered it down and up, without its disk and without the reason.
 TEST_F(NewNodeTest, ADrainForAFaultIsEndedFirst) {
-  slurm_.site(fmt::format("  conf: {}\n  spread: 0 s\n  gate_new_nodes: true\n  clean_runs: 1\n",
-                          path("slurm.conf")));
+  slurm_.site("  spread: 0 s\n  gate_new_nodes: true\n  clean_runs: 1\n");
   slurm_.nodes("n7|main|drained|Unknown|Unknown|none\n");
   const slurm::NodeMemory drain{
       .check = "muster.probes", .at = wall_time(), .boot = "boot-1", .settled = true};

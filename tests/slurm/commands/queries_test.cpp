@@ -19,7 +19,7 @@ constexpr std::string_view kTwoHosts = "n7|gpu-7.example.org\ngpu-7|gpu-8.exampl
 class SlurmNamesTest : public SlurmTest {
  protected:
   // A sick node.
-  SlurmNamesTest() {
+  void SetUp() override {
     ::setenv("MUSTER_HOSTNAME", "gpu-7.example.org", 1);
     slurm_.site("  nhc_conf: /etc/nhc/nhc.conf\n");
     dir_.write("root/sys/class/net/eth0/operstate", "up\n");
@@ -27,12 +27,13 @@ class SlurmNamesTest : public SlurmTest {
     slurm_.names(kTwoHosts);
   }
 
-  ~SlurmNamesTest() override { ::unsetenv("MUSTER_HOSTNAME"); }
+  void TearDown() override { ::unsetenv("MUSTER_HOSTNAME"); }
 
-  SlurmNamesTest(const SlurmNamesTest&) = delete;
-  SlurmNamesTest(SlurmNamesTest&&) = delete;
-  SlurmNamesTest& operator=(const SlurmNamesTest&) = delete;
-  SlurmNamesTest& operator=(SlurmNamesTest&&) = delete;
+  // sinfo does not list the hosts of nodes.
+  void hide_hosts() {
+    slurm_.program("sinfo",
+                   "case \"$*\" in *'%N|%n'*) exit 1 ;; *) fake_sinfo \"$@\" <\"$D/node\" ;; esac");
+  }
 
   int hook() {
     auto caller = this->caller();
@@ -67,8 +68,7 @@ TEST_F(SlurmNamesTest, ANodeOfThisHostsNameOnAnotherHostIsNotTouched) {
 
 TEST_F(SlurmNamesTest, NoNodeIsTouchedIfSlurmDoesNotNameIt) {
   slurm_.nodes("gpu-7|main|idle|Unknown|Unknown|none\n");
-  slurm_.program("sinfo",
-                 "case \"$*\" in *'%N|%n'*) exit 1 ;; *) fake_sinfo \"$@\" <\"$D/node\" ;; esac");
+  hide_hosts();
   EXPECT_EQ(hook(), 0);
   EXPECT_THAT(slurm_.node(), StartsWith("gpu-7|main|idle|"));
   EXPECT_THAT(caller_.out(), HasSubstr("sinfo ended with status 1"));
@@ -84,8 +84,7 @@ TEST_F(SlurmNamesTest, AHostfileNamesHosts) {
 }
 
 TEST_F(SlurmNamesTest, NoHostfileIsWrittenIfHostsAreUnknown) {
-  slurm_.program("sinfo",
-                 "case \"$*\" in *'%N|%n'*) exit 1 ;; *) fake_sinfo \"$@\" <\"$D/node\" ;; esac");
+  hide_hosts();
   EXPECT_EQ(hostfile(), kExitUndecided);
   EXPECT_EQ(caller_.out(), "");
 }

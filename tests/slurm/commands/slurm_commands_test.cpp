@@ -26,6 +26,12 @@ using ::testing::Pair;
 using ::testing::SizeIs;
 using ::testing::StartsWith;
 
+std::string source_file(std::string_view name) {
+  std::ifstream file(fmt::format("{}/{}", MUSTER_SOURCE_DIR, name));
+  EXPECT_TRUE(file) << name;
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
 constexpr slurm::Time kThen{std::chrono::seconds(1'800'000'000)};
 
 class SlurmCommandsTest : public SlurmTest {
@@ -57,9 +63,12 @@ class SlurmCommandsTest : public SlurmTest {
   }
 
   [[nodiscard]] std::vector<std::string> lines() const {
-    std::vector<std::string> lines;
-    for (const auto line : split_lines(caller_.out())) lines.emplace_back(line);
-    return lines;
+    const auto lines = split_lines(caller_.out());
+    return {lines.begin(), lines.end()};
+  }
+
+  [[nodiscard]] DrainCommand cable() const {
+    return {.nodes = {"n1"}, .reason = "cable", .root = path("root"), .state = path("state")};
   }
 };
 
@@ -148,46 +157,28 @@ TEST_F(SlurmCommandsTest, HostfileNamesTheVariableOfAnInvalidList) {
 }
 
 TEST_F(SlurmCommandsTest, AdminsLearnThatSlurmIsMissing) {
-  auto caller = caller_.caller();
-  caller.variables["SLURM_CONF"] = path("slurm.conf");
-  EXPECT_EQ(run_drain({.nodes = {"n1"},
-                       .reason = "cable",
-                       .root = dir_.path().string(),
-                       .state = path("state")},
-                      caller),
+  EXPECT_EQ(run_drain(cable(), caller()), kExitUndecided);
+  EXPECT_EQ(run_resume({.nodes = {"n1"}, .root = path("root"), .state = path("state")}, caller()),
             kExitUndecided);
-  EXPECT_EQ(
-      run_resume({.nodes = {"n1"}, .root = dir_.path().string(), .state = path("state")}, caller),
-      kExitUndecided);
   EXPECT_THAT(caller_.notes(), HasSubstr("SLURM_CONF names a missing file"));
 }
 
 TEST_F(SlurmCommandsTest, AdminsNeedNoHistoryAndADryRunCreatesNone) {
-  auto caller = caller_.caller();
-  caller.variables["SLURM_CONF"] = path("slurm.conf");
-  const DrainCommand drain{
-      .nodes = {"n1"}, .reason = "cable", .root = dir_.path().string(), .state = path("state")};
-  auto dry = drain;
+  auto dry = cable();
   dry.dry_run = true;
-  EXPECT_EQ(run_drain(dry, caller), kExitUndecided);  // without Slurm
-  EXPECT_FALSE(std::filesystem::exists(dir_.path() / "state"));
+  EXPECT_EQ(run_drain(dry, caller()), kExitUndecided);  // without Slurm
+  EXPECT_FALSE(std::filesystem::exists(path("state")));
   dir_.write("state", "no folder");
-  EXPECT_EQ(run_drain(drain, caller), kExitUndecided);
+  EXPECT_EQ(run_drain(cable(), caller()), kExitUndecided);
   EXPECT_THAT(caller_.notes(),
               AllOf(HasSubstr("state/events.jsonl"), HasSubstr("SLURM_CONF names a missing file")));
 }
 
 TEST_F(SlurmCommandsTest, AdminsCommandsBelowARootNeedAStateFolder) {
-  EXPECT_EQ(run_drain({.nodes = {"n1"}, .reason = "cable", .root = dir_.path().string()},
-                      caller_.caller()),
-            kExitUndecided);
+  auto homeless = cable();
+  homeless.state.clear();
+  EXPECT_EQ(run_drain(homeless, caller()), kExitUndecided);
   EXPECT_THAT(caller_.notes(), HasSubstr("needs --state"));
-}
-
-std::string source_file(std::string_view name) {
-  std::ifstream file(fmt::format("{}/{}", MUSTER_SOURCE_DIR, name));
-  EXPECT_TRUE(file) << name;
-  return {std::istreambuf_iterator<char>(file), {}};
 }
 
 // The example with its marks taken away; see the tests of the shipped profiles.
@@ -205,23 +196,18 @@ TEST_F(SlurmCommandsTest, TheExampleForASiteShowsEveryKeyWithItsDefault) {
   EXPECT_THAT(rules->unknown, ElementsAre(Pair("*", "keep"), Pair("gpu.present", "drain")));
   const auto block = example.substr(example.find("\nslurm:"));
   const auto document = source_file("docs/slurm-reference.md");
+  const auto expect_shown = [&](std::string_view indent, std::string_view key) {
+    EXPECT_THAT(block, HasSubstr(fmt::format("\n{}{}:", indent, key)));
+    EXPECT_THAT(document, HasSubstr(fmt::format("\n| `{}` | ", key)));
+  };
   const slurm::Rules defaults;
   for_each_field<slurm::Rules>([&](const auto& field) {
-    if (field.name != "sweep" && field.name != "tell") {
-      EXPECT_THAT(block, HasSubstr(fmt::format("\n  {}:", field.name)));
-      EXPECT_THAT(document, HasSubstr(fmt::format("\n| `{}` | ", field.name)));
-    }
+    if (field.name != "sweep" && field.name != "tell") expect_shown("  ", field.name);
     if (field.name == "unknown") return;
     EXPECT_TRUE((*rules).*field.member == defaults.*field.member) << field.name;
   });
-  for_each_field<slurm::TellRules>([&](const auto& field) {
-    EXPECT_THAT(block, HasSubstr(fmt::format("\n    {}: ", field.name)));
-    EXPECT_THAT(document, HasSubstr(fmt::format("\n| `{}` | ", field.name)));
-  });
-  for_each_field<slurm::SweepRules>([&](const auto& field) {
-    EXPECT_THAT(block, HasSubstr(fmt::format("\n    {}: ", field.name)));
-    EXPECT_THAT(document, HasSubstr(fmt::format("\n| `{}` | ", field.name)));
-  });
+  for_each_field<slurm::TellRules>([&](const auto& field) { expect_shown("    ", field.name); });
+  for_each_field<slurm::SweepRules>([&](const auto& field) { expect_shown("    ", field.name); });
 }
 
 TEST_F(SlurmCommandsTest, TheGuideNamesEveryKeyOfAnEvent) {

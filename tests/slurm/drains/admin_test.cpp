@@ -21,29 +21,27 @@ using Health = FakeCluster::Health;
 class AdminTest : public EnforceTest {
  protected:
   std::vector<AdminAnswer> drain(std::vector<std::string> nodes, bool dry_run = false) {
-    const auto answers = drain_nodes({.nodes = std::move(nodes),
-                                      .user = "alice",
-                                      .text = "cable",
-                                      .now = cluster.now(),
-                                      .dry_run = dry_run,
-                                      .tell = listener()},
-                                     controller, &history_of("n001"));
-    EXPECT_TRUE(answers) << answers.error().message;
-    return answers.value_or(std::vector<AdminAnswer>{});
+    return change(drain_nodes, std::move(nodes), dry_run);
   }
 
   std::vector<AdminAnswer> resume(std::vector<std::string> nodes) {
-    const auto answers = resume_nodes(
-        {.nodes = std::move(nodes), .user = "alice", .now = cluster.now(), .tell = listener()},
-        controller, &history_of("n001"));
-    EXPECT_TRUE(answers) << answers.error().message;
-    return answers.value_or(std::vector<AdminAnswer>{});
+    return change(resume_nodes, std::move(nodes), false);
   }
 
-  std::function<void(const Event&)> listener() {
-    return [this](const Event& event) {
+  std::vector<AdminAnswer> change(decltype(drain_nodes) how, std::vector<std::string> nodes,
+                                  bool dry_run) {
+    const auto hear = [this](const Event& event) {
       heard.push_back(fmt::format("{} {}: {}", event.kind, event.node, event.message));
     };
+    const auto answers = how({.nodes = std::move(nodes),
+                              .user = "alice",
+                              .text = "cable",
+                              .now = cluster.now(),
+                              .dry_run = dry_run,
+                              .tell = hear},
+                             controller, &history_of("n001"));
+    EXPECT_TRUE(answers) << answers.error().message;
+    return answers.value_or(std::vector<AdminAnswer>{});
   }
 
   std::vector<std::string> heard;
