@@ -113,7 +113,8 @@ void check_hook(const Config& config, const HookEntry& hook, SetupLines& lines) 
     const std::string path(trim(entry));
     const auto files = files_of(path);
     if (files.empty()) {
-      return lines.fail(hook.key, fmt::format("{} does not exist: {}", printable(path), hook.broken));
+      return lines.fail(hook.key,
+                        fmt::format("{} does not exist: {}", printable(path), hook.broken));
     }
     for (const auto& file : files) {
       const auto fault = fault_of(file, calls_muster);

@@ -204,11 +204,9 @@ class HookRun {
   [[nodiscard]] std::string drained_for() const {
     if (command_.context != "periodic" || !last_look_) return "";
     if (last_look_->is_recent(wall_time())) return "";
-    const auto controller = reach();
-    const auto nodes =
-        controller ? (*controller)->nodes(node_) : make_error(controller.error().message);
-    const auto* const own = nodes ? slurm::find_node(*nodes, node_) : nullptr;
-    const auto drain = own == nullptr ? std::nullopt : slurm::own_drain(*own);
+    const auto own =
+        reach().and_then([&](const auto& controller) { return controller->node(node_); });
+    const auto drain = own ? slurm::own_drain(*own) : std::nullopt;
     return drain ? drain->check : "";
   }
 

@@ -40,8 +40,8 @@ std::string wrong_user(const std::filesystem::path& history, bool root_may_sweep
     if (status.st_uid != 0) {
       return fmt::format("{} belongs to another user: run it as {}", file, owner);
     }
-    return fmt::format("{} belongs to root, which ran a pass: chown -R {} {}", file, user_name(self),
-                       printable(history.parent_path().string()));
+    return fmt::format("{} belongs to root, which ran a pass: chown -R {} {}", file,
+                       user_name(self), printable(history.parent_path().string()));
   }
   if (self != 0 || root_may_sweep) return "";
   return "a sweep does not need root, and its jobs would run as root: run it as a user that may "

@@ -171,40 +171,36 @@ bool shows_accepted(const std::vector<NodeState>& cluster, const std::string& na
 Result<std::vector<AdminAnswer>> drain_nodes(const AdminRequest& request, Controller& controller,
                                              History* history) {
   const auto reason = make_admins_reason(request.user, request.text);
-  return treat_nodes(
-      request, controller, history,
-      {.done = "drained",
-       .reason = reason,
-       .objection = drain_objection,
-       .send =
-           [&](const NodeState& node) {
-             return controller.drain(node.name, reason, memory_with_admin(node, request.user));
-           },
-       .is_shown =
-           [&](const NodeState& /*before*/, const NodeState& now) {
-             return standing_apart_from_power(now) == Standing::drained && now.reason == reason;
-           }});
+  const auto send = [&](const NodeState& node) {
+    return controller.drain(node.name, reason, memory_with_admin(node, request.user));
+  };
+  const auto is_shown = [&](const NodeState& /*before*/, const NodeState& now) {
+    return standing_apart_from_power(now) == Standing::drained && now.reason == reason;
+  };
+  return treat_nodes(request, controller, history,
+                     {.done = "drained",
+                      .reason = reason,
+                      .objection = drain_objection,
+                      .send = send,
+                      .is_shown = is_shown});
 }
 
 Result<std::vector<AdminAnswer>> resume_nodes(const AdminRequest& request, Controller& controller,
                                               History* history) {
+  // An admin has looked at it: its earlier drains no longer count.
+  const auto send = [&](const NodeState& node) {
+    const bool has_memory = parse_node_memory(node.memory).has_value();
+    return controller.resume(node.name, has_memory ? std::optional<std::string>("") : std::nullopt);
+  };
+  const auto is_shown = [](const NodeState& before, const NodeState& now) {
+    return standing_apart_from_power(now) != Standing::drained || now.reason != before.reason;
+  };
   return treat_nodes(request, controller, history,
                      {.done = "resumed",
                       .reason = "",
                       .objection = resume_objection,
-                      // An admin has looked at it: its earlier drains no longer count.
-                      .send =
-                          [&](const NodeState& node) {
-                            const bool has_memory = parse_node_memory(node.memory).has_value();
-                            return controller.resume(node.name, has_memory
-                                                                    ? std::optional<std::string>("")
-                                                                    : std::nullopt);
-                          },
-                      .is_shown =
-                          [](const NodeState& before, const NodeState& now) {
-                            return standing_apart_from_power(now) != Standing::drained ||
-                                   now.reason != before.reason;
-                          }});
+                      .send = send,
+                      .is_shown = is_shown});
 }
 
 Result<std::vector<AdminAnswer>> accept_drains(const AdminRequest& request, std::string_view check,

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <utility>
 
 #include "slurm/drains/enforcement.hpp"
@@ -15,10 +14,6 @@ namespace {
 // A refusal that lasts is reported again.
 constexpr std::chrono::hours kAgain{1};
 constexpr std::chrono::hours kLongestRefusal{24};  // without being reported again
-
-// The kinds of events that show whether a refusal still lasts.
-constexpr std::array<std::string_view, 6> kAboutRefusals{"refused", "over",    "drained",
-                                                         "undone",  "resumed", "released"};
 
 }  // namespace
 
@@ -71,9 +66,10 @@ void Enforcement::report_problem(std::string message) {
 
 // Only for this context and job: others report their own refusals.
 bool Enforcement::was_refused(std::string_view message) const {
-  const auto events = past_events({.nodes = {request_.node},
-                                   .kinds = {kAboutRefusals.begin(), kAboutRefusals.end()},
-                                   .since = services_.now() - kAgain + std::chrono::seconds(1)});
+  const auto events =
+      past_events({.nodes = {request_.node},
+                   .kinds = {"refused", "over", "drained", "undone", "resumed", "released"},
+                   .since = services_.now() - kAgain + std::chrono::seconds(1)});
   const auto last = std::find_if(events.rbegin(), events.rend(), [&](const Event& event) {
     const bool is_others = event.context != request_.context || event.job != request_.job;
     const bool is_end_of_another = event.kind == "over" && event.check != result_.decision.check;

@@ -22,6 +22,7 @@
 namespace muster::slurm {
 namespace {
 
+namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
 
 struct TextField {
@@ -46,7 +47,30 @@ Json to_json(const Event& event) {
   return json;
 }
 
-namespace fs = std::filesystem;
+// The same as to_json_line, with the exact texts.
+std::string to_stored_line(const Event& event) {
+  auto json = to_json(event);
+  json["seconds"] = event.at.time_since_epoch().count();
+  return to_text_line(json);
+}
+
+// Returns nothing for a damaged line.
+std::optional<Event> parse_stored_line(std::string_view line) {
+  const auto json = Json::parse(line, nullptr, false);
+  if (!json.is_object()) return std::nullopt;
+  const auto id = json.find("id");
+  const auto seconds = json.find("seconds");
+  if (id == json.end() || !id->is_number_integer()) return std::nullopt;
+  if (seconds == json.end() || !seconds->is_number_integer()) return std::nullopt;
+  Event event{.id = id->get<std::int64_t>(),
+              .at = Time(std::chrono::seconds(seconds->get<std::int64_t>()))};
+  for (const auto& [key, text] : kTextFields) {
+    const auto found = json.find(key);
+    if (found == json.end() || !found->is_string()) return std::nullopt;
+    event.*text = found->get<std::string>();
+  }
+  return event;
+}
 
 constexpr std::size_t kBlock = 64UL << 10U;
 constexpr std::size_t kLongestLine = 1UL << 20U;
@@ -149,29 +173,6 @@ std::string to_json_line(const Event& event) {
   }
   json["message"] = printable(event.message, 1000);
   return to_text_line(json);
-}
-
-std::string to_stored_line(const Event& event) {
-  auto json = to_json(event);
-  json["seconds"] = event.at.time_since_epoch().count();
-  return to_text_line(json);
-}
-
-std::optional<Event> parse_stored_line(std::string_view line) {
-  const auto json = Json::parse(line, nullptr, false);
-  if (!json.is_object()) return std::nullopt;
-  const auto id = json.find("id");
-  const auto seconds = json.find("seconds");
-  if (id == json.end() || !id->is_number_integer()) return std::nullopt;
-  if (seconds == json.end() || !seconds->is_number_integer()) return std::nullopt;
-  Event event{.id = id->get<std::int64_t>(),
-              .at = Time(std::chrono::seconds(seconds->get<std::int64_t>()))};
-  for (const auto& [key, text] : kTextFields) {
-    const auto found = json.find(key);
-    if (found == json.end() || !found->is_string()) return std::nullopt;
-    event.*text = found->get<std::string>();
-  }
-  return event;
 }
 
 std::vector<Event> lasting_refusals(const std::vector<Event>& events) {

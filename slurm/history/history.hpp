@@ -42,11 +42,6 @@ struct Event {
 // One line of JSON, schema muster.event/1, with a newline.
 [[nodiscard]] std::string to_json_line(const Event& event);
 
-// A line of the history's file: as to_json_line, with the exact texts.
-[[nodiscard]] std::string to_stored_line(const Event& event);
-// Returns nothing for a damaged line.
-[[nodiscard]] std::optional<Event> parse_stored_line(std::string_view line);
-
 // The refusals of hooks among these events, which begin with the oldest, that have not ended: by
 // the same check's next refusal or its end, or because the node was drained, resumed or released.
 [[nodiscard]] std::vector<Event> lasting_refusals(const std::vector<Event>& events);

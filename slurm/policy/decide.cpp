@@ -197,6 +197,46 @@ Decision decide_sick(const Situation& situation, const Finding& finding) {
   return decision;
 }
 
+// Whether to keep or resume a node with this drain, which the report no longer calls for.
+Decision decide_recovery(const Situation& situation, const NodeMemory& drain) {
+  Decision decision{.action = Action::keep, .check = drain.check, .remedy = drain.remedy};
+  const auto& report = report_of_drain(situation);
+  decision.why = not_clean(report, drain);
+  if (cleanness_of(report, situation.rules, drain) == Cleanness::neither) {
+    decision.why = "only health checks count";
+  }
+  decision.clean = decision.why.empty();
+  if (is_other_host(drain, situation.identity, situation.machine)) {
+    return decide_for_other_host(situation, std::move(decision));
+  }
+  if (!decision.clean) {
+    const auto ends = never_ends(report, drain, situation.node->name);
+    if (!ends.empty()) decision.admin = decision.why;
+    decision.why += ends;
+    return decision;
+  }
+  if (is_left_by_a_job(drain.check)) {
+    decision.why = obstacle_to_resume(situation);
+    if (!decision.why.empty()) return decision;
+    decision.action = Action::resume;
+    decision.why = fmt::format("the leftover of an ended job is gone: {} passes", drain.check);
+    return decision;
+  }
+  decision.why = needs_admin(situation, drain);
+  if (!decision.why.empty()) {
+    decision.admin = decision.why;
+    decision.why +=
+        fmt::format(": drained until an admin runs muster resume {}", situation.node->name);
+    return decision;
+  }
+  decision.why = waits_for(situation, drain);
+  if (!decision.why.empty()) return decision;
+  decision.action = Action::resume;
+  decision.why = fmt::format("clean run {} of {}: {} passes", drain.clean + 1,
+                             situation.rules.clean_runs, drain.check);
+  return decision;
+}
+
 Decision decide_well(const Situation& situation) {
   const auto& node = *situation.node;
   const auto standing = standing_of(node);
@@ -254,45 +294,6 @@ int seriousness(Remedy remedy) {
       break;
   }
   return 0;
-}
-
-Decision decide_recovery(const Situation& situation, const NodeMemory& drain) {
-  Decision decision{.action = Action::keep, .check = drain.check, .remedy = drain.remedy};
-  const auto& report = report_of_drain(situation);
-  decision.why = not_clean(report, drain);
-  if (cleanness_of(report, situation.rules, drain) == Cleanness::neither) {
-    decision.why = "only health checks count";
-  }
-  decision.clean = decision.why.empty();
-  if (is_other_host(drain, situation.identity, situation.machine)) {
-    return decide_for_other_host(situation, std::move(decision));
-  }
-  if (!decision.clean) {
-    const auto ends = never_ends(report, drain, situation.node->name);
-    if (!ends.empty()) decision.admin = decision.why;
-    decision.why += ends;
-    return decision;
-  }
-  if (is_left_by_a_job(drain.check)) {
-    decision.why = obstacle_to_resume(situation);
-    if (!decision.why.empty()) return decision;
-    decision.action = Action::resume;
-    decision.why = fmt::format("the leftover of an ended job is gone: {} passes", drain.check);
-    return decision;
-  }
-  decision.why = needs_admin(situation, drain);
-  if (!decision.why.empty()) {
-    decision.admin = decision.why;
-    decision.why +=
-        fmt::format(": drained until an admin runs muster resume {}", situation.node->name);
-    return decision;
-  }
-  decision.why = waits_for(situation, drain);
-  if (!decision.why.empty()) return decision;
-  decision.action = Action::resume;
-  decision.why = fmt::format("clean run {} of {}: {} passes", drain.clean + 1,
-                             situation.rules.clean_runs, drain.check);
-  return decision;
 }
 
 std::optional<NodeMemory> current_drain(const Situation& situation) {

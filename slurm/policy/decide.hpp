@@ -95,7 +95,4 @@ enum class Cleanness {
 // "drain 3 within 24 h" if that many of `drains` need an admin; else empty.
 [[nodiscard]] std::string flapping(const std::vector<Time>& drains, const Rules& rules, Time now);
 
-// Whether to keep or resume a node with this drain, which the report no longer calls for.
-[[nodiscard]] Decision decide_recovery(const Situation& situation, const NodeMemory& drain);
-
 }  // namespace muster::slurm

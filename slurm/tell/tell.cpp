@@ -40,8 +40,6 @@ std::string exposure(const fs::path& path, const struct stat& status) {
   return fmt::format("{} can be written by others: chmod go-w", printable(path.string()));
 }
 
-// An error unless the program is a file that belongs to root or to the user that muster runs as,
-// and only its owner can write to it and to the folders above it.
 Result<void> check_program(const fs::path& program) {
   struct stat status = {};
   if (::stat(program.c_str(), &status) != 0) return make_error(cause(printable(program.string())));
