@@ -308,8 +308,8 @@ class HookRun {
       const auto gate = keep_gate_for(checked, **controller);
       if (gate == Gate::others) return kHookPassed;
       if (gate == Gate::closed) return end_prolog("the node is new, and not accepted yet", true);
-      // The end of the new-node drain must not count as acceptance.
-      if (gate == Gate::ours) last_look_.reset();
+      // A node that the gate did not accept is still new, even if it is seen in service.
+      if (last_look_->is_new()) last_look_.reset();
       controller = reach();  // the sweep used up the first one's time
     }
     const auto enforced = enforce_on(checked, controller);

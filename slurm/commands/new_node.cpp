@@ -76,7 +76,7 @@ class GateKeeper {
       return gate;
     }
     if (standing != Standing::drained) return Gate::others;
-    if (!slurm::is_kept_out(own_)) return slurm::own_drain(own_) ? Gate::ours : Gate::others;
+    if (!slurm::is_kept_out(own_)) return slurm::own_drain(own_) ? Gate::open : Gate::others;
     // It has another disk, or Slurm applied the drain late.
     if (!node_.dry_run && !services_.last_look->is_kept_out()) {
       static_cast<void>(services_.last_look->note_kept_out());

@@ -34,9 +34,10 @@ struct GateServices {
 };
 
 enum class Gate {
-  open,    // the node is in service, or was accepted just now
+  // The node is in service, accepted or not; or muster drained it for a fault, as another host or
+  // with another disk. The hook goes on as on any node.
+  open,
   closed,  // it is drained as a new node
-  ours,    // muster drained it for a fault, as another host or with another disk
   others,  // drained by others, or not available
 };
 
