@@ -346,8 +346,8 @@ void Enforcement::keep() {
   auto kept = *drain;
   kept.settled = true;
   if (!request_.is_remote) {
-    // A drain that was sent from elsewhere, or whose memory was lost.
-    if (kept.boot.empty()) {
+    const bool was_sent_from_elsewhere = kept.boot.empty() && !request_.boot_id.empty();
+    if (!was_remembered || was_sent_from_elsewhere) {
       kept.boot = request_.boot_id;
       note_host(kept);
     }
