@@ -6,6 +6,7 @@
 #include <array>
 #include <chrono>
 #include <cstdlib>
+#include <filesystem>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <thread>
@@ -167,7 +168,8 @@ TEST(NodeRunTest, WaitsForProcessesThatAreLeaving) {
   EXPECT_EQ(verdict(), "unknown");
   std::thread leaves([&] {
     std::this_thread::sleep_for(std::chrono::milliseconds(500));
-    folder.write("nvml", fakes::to_text({.nvml = eight_gpus({})}));
+    folder.write("later", fakes::to_text({.nvml = eight_gpus({})}));
+    std::filesystem::rename(folder.path() / "later", folder.path() / "nvml");
   });
   EXPECT_EQ(verdict(), "skip");  // the GPU is free, but without CUDA no test runs
   leaves.join();

@@ -40,9 +40,10 @@ State& state() {
   return the_one;
 }
 
-// A wrong scenario aborts: an error of NVML might be what the test expects.
+// Null without a scenario. A wrong one aborts: an error of NVML might be what the test expects.
 Script read_scenario() {
   std::ifstream file(scenario_file());
+  if (!file) return nullptr;
   const std::string text{std::istreambuf_iterator<char>(file), {}};
   auto scenario = parse_scenario(text);
   if (scenario) return std::make_shared<const Scenario>(std::move(*scenario));
@@ -54,6 +55,7 @@ Script read_scenario() {
 
 int start() {
   const Script scenario = read_scenario();
+  if (!scenario) return nvml::kUnknownError;
   if (const auto code = obstacle(*scenario, "nvmlInit_v2", std::nullopt)) return *code;
   const std::lock_guard lock(state().guard);
   state().scenario = scenario;
