@@ -157,7 +157,8 @@ void add_port_values(const Hca& hca, const IbPort& port, const IbErrorLimits& li
   Labels labels{{"device", hca.name}, {"port", fmt::to_string(port.number)}};
   readings.add_known("hca_rate_bytes_per_second", labels, port.rate_gbps, kGiga / 8);
   if (port.state) readings.add("hca_active", labels, *port.state == kActive ? 1 : 0);
-  for (const auto& [name, count] : port.counters) {
+  if (!port.counters) return;
+  for (const auto& [name, count] : *port.counters) {
     if (!limits.counters.contains(name)) continue;  // not of errors
     labels["kind"] = name;
     readings.add_known("hca_errors_total", labels, count);

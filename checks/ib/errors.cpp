@@ -65,10 +65,16 @@ struct UnreadableCounters {
 
 // In the register of the physical port, or else of the function; null if the port lacks it.
 const Fact<std::uint64_t>* counter_named(const IbPort& port, const std::string& name) {
-  const auto of_port = port.counters.find(name);
-  if (of_port != port.counters.end()) return &of_port->second;
-  const auto of_function = port.hw_counters.find(name);
-  return of_function == port.hw_counters.end() ? nullptr : &of_function->second;
+  const auto* const of_port = ib::counter_in(port.counters, name);
+  return of_port != nullptr ? of_port : ib::counter_in(port.hw_counters, name);
+}
+
+// Why a port has no such counter in either register.
+std::string why_not_offered(const IbPort& port) {
+  for (const auto* counters : {&port.counters, &port.hw_counters}) {
+    if (counters->is_unreadable()) return counters->why();
+  }
+  return "the port does not offer it";
 }
 
 std::string key_of(const ib::PortOf& at, std::string_view counter) {
@@ -87,10 +93,10 @@ class CounterJudge {
     bool port_answers = false;
     for (const auto& [name, limit] : limits_.counters) {
       if (!is_limited(limit)) continue;
-      const bool of_port = at.port->counters.contains(name);
+      const bool of_port = ib::counter_in(at.port->counters, name) != nullptr;
       const auto* const counter = counter_named(*at.port, name);
       if (counter == nullptr) {
-        unreadable.add_counter(name, "the port does not offer it");
+        unreadable.add_counter(name, why_not_offered(*at.port));
       } else if (const auto& fact = *counter; !fact) {
         const bool by_nature = fact.is_absent() && of_port && at.hca->virtual_function;
         (by_nature ? refused : unreadable).add_counter(name, fact.why());
@@ -233,13 +239,18 @@ struct BitErrors {
 std::optional<std::uint64_t> count_of(const IbPort& port, std::string_view name) {
   const auto errors = port.link_errors.find(std::string(name));
   if (errors != port.link_errors.end()) return errors->second;
-  const auto counter = port.hw_counters.find(std::string(name));
-  if (counter == port.hw_counters.end() || !counter->second) return std::nullopt;
-  return *counter->second;
+  const auto* const counter = ib::counter_in(port.hw_counters, name);
+  if (counter == nullptr || !*counter) return std::nullopt;
+  return **counter;
 }
 
 bool counts_bit_errors(const ib::PortOf& at) {
   return count_of(*at.port, kCorrectedBits) || count_of(*at.port, kSymbolErrors);
+}
+
+// Whether the only counters that may hold bit errors cannot be listed.
+bool hides_bit_errors(const ib::PortOf& at) {
+  return at.port->link_errors.empty() && at.port->hw_counters.is_unreadable();
 }
 
 std::optional<double> error_rate(const Snapshot& snapshot, const ib::PortOf& at,
@@ -310,7 +321,9 @@ std::optional<Finding> judge_port_ber(const Snapshot& snapshot, const IbBerLimit
 std::optional<Finding> ber_not_applicable(const Snapshot& snapshot, const Profile& profile) {
   if (auto nothing = ib::no_active_ports(snapshot, profile)) return nothing;
   const bool any = !ib::is_observed(snapshot) ||
-                   std::ranges::any_of(ib::active_ports(snapshot, profile), counts_bit_errors);
+                   std::ranges::any_of(ib::active_ports(snapshot, profile), [](const auto& at) {
+                     return counts_bit_errors(at) || hides_bit_errors(at);
+                   });
   return unless(any, skipped("neither the HCAs nor their network interfaces count bit errors"));
 }
 
@@ -318,18 +331,23 @@ Findings judge_ber(const Snapshot& snapshot, const Profile& profile) {
   const auto& uptime = snapshot.identity->uptime_s;
   if (!uptime) return {not_known(kNode, "the time since boot", uptime)};
   std::vector<BitErrors> ports;
+  Findings findings;
   for (const auto& at : ib::active_ports(snapshot, profile)) {
+    if (hides_bit_errors(at)) {
+      findings.push_back(
+          ib::about(at, Outcome::unknown,
+                    fmt::format("cannot read bit errors: {}", at.port->hw_counters.why())));
+    }
     BitErrors port{.at = at,
                    .symbols = error_rate(snapshot, at, kSymbolErrors),
                    .raw = error_rate(snapshot, at, kCorrectedBits)};
     if (port.symbols || port.raw) ports.push_back(std::move(port));
   }
-  if (ports.empty()) {
+  if (ports.empty() && findings.empty()) {
     return {skipped(
         "first observation in this boot, or counters cleared since: a rate needs an earlier one")};
   }
   const auto medians = medians_by_kind(snapshot, ports);
-  Findings findings;
   for (const auto& port : ports) {
     append(findings, judge_port_ber(snapshot, profile.ib->ber, medians, port));
   }

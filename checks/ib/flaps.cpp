@@ -45,8 +45,7 @@ void keep_larger(const FlapWindow& window, std::optional<FlapEvidence>& best, De
 }
 
 const Fact<std::uint64_t>* counter_of(const ib::PortOf& at) {
-  const auto found = at.port->counters.find(std::string(kCounter));
-  return found == at.port->counters.end() ? nullptr : &found->second;
+  return ib::counter_in(at.port->counters, kCounter);
 }
 
 // The value of a saturated counter; it cannot show whether the link still flaps.
@@ -107,6 +106,9 @@ std::optional<FlapEvidence> evidence_of(const Snapshot& snapshot, const ib::Port
 // Why the port's own counter is unusable, unless virtual functions never have it.
 std::optional<std::string> counter_problem(const ib::PortOf& at) {
   const auto* counter = counter_of(at);
+  if (at.port->counters.is_unreadable()) {
+    return fmt::format("cannot read {}: {}", kCounter, at.port->counters.why());
+  }
   if (counter == nullptr) return fmt::format("the port does not offer {}", kCounter);
   if (counter->known()) return std::nullopt;
   if (counter->is_absent() && at.hca->virtual_function) return std::nullopt;

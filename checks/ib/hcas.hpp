@@ -81,6 +81,14 @@ struct PortOf {
   return checks::about(at.hca->name, outcome, std::move(message), remedy, std::move(values));
 }
 
+// Null if the port lacks the counter, or the counters cannot be listed.
+[[nodiscard]] inline const Fact<std::uint64_t>* counter_in(const IbCounters& counters,
+                                                           std::string_view name) {
+  if (!counters) return nullptr;
+  const auto found = counters->find(std::string(name));
+  return found == counters->end() ? nullptr : &found->second;
+}
+
 // The maxima of the InfiniBand port counters.
 struct CounterWidth {
   std::string_view counter;

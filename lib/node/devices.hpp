@@ -106,6 +106,9 @@ struct Pci {
   MUSTER_FIELD(std::vector<AmdGpu>, amd_gpus, "GPUs of the amdgpu driver, by address");
 };
 
+// By name. Unreadable if the folder of the counters cannot be listed.
+using IbCounters = Fact<ByName<Fact<std::uint64_t>>>;
+
 struct IbPort {
   MUSTER_DESCRIBED(IbPort);
   MUSTER_FIELD(unsigned, number, "port number") = 1;
@@ -122,8 +125,8 @@ struct IbPort {
   // By index, up to the last that is not empty.
   MUSTER_FIELD(Fact<std::vector<unsigned>>, pkeys, "partition keys by index");
   MUSTER_FIELD(Fact<std::string>, gid0, "first GID");
-  MUSTER_FIELD(ByName<Fact<std::uint64_t>>, counters, "port counters; they saturate");
-  MUSTER_FIELD(ByName<Fact<std::uint64_t>>, hw_counters, "counters of the function");
+  MUSTER_FIELD(IbCounters, counters, "port counters; they saturate");
+  MUSTER_FIELD(IbCounters, hw_counters, "counters of the function");
   MUSTER_FIELD(ByName<std::uint64_t>, link_errors,
                "bits corrected and symbols lost on the link, as its network "
                "interface counts them (ethtool -S); empty if it does not");

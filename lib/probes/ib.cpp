@@ -65,13 +65,10 @@ Fact<std::uint64_t> read_counter(const Root& root, const std::string& path, bool
   return value;
 }
 
-std::map<std::string, Fact<std::uint64_t>> read_counters(const Root& root,
-                                                         const std::string& folder,
-                                                         bool virtual_function) {
-  std::map<std::string, Fact<std::uint64_t>> counters;
-  const auto names = root.list(folder);
-  if (!names) return counters;
-  for (const std::string& name : *names) {
+IbCounters read_counters(const Root& root, const std::string& folder, bool virtual_function) {
+  TRY_ASSIGN(const auto names, root.list(folder));
+  ByName<Fact<std::uint64_t>> counters;
+  for (const std::string& name : names) {
     if (name == "lifespan") continue;  // a setting
     counters.emplace(printable(name, 100),
                      read_counter(root, fmt::format("{}/{}", folder, name), virtual_function));

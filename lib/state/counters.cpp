@@ -17,7 +17,8 @@ bool is_traffic(std::string_view counter) {
 
 void add_port(Counters& counters, const std::string& hca, const IbPort& port) {
   for (const auto* group : {&port.counters, &port.hw_counters}) {
-    for (const auto& [name, value] : *group) {
+    if (!*group) continue;
+    for (const auto& [name, value] : **group) {
       if (!value || is_traffic(name)) continue;
       counters.emplace(fmt::format("ib.{}.{}.{}", hca, port.number, name), *value);
     }

@@ -123,7 +123,7 @@ Snapshot node_with_port(std::uint64_t symbol_errors) {
   Snapshot snapshot;
   snapshot.identity = observed(Identity{.uptime_s = 7200.0});
   IbPort port{.link_layer = "InfiniBand", .state = 4U};
-  port.counters["symbol_error"] = symbol_errors;
+  port.counters = ByName<Fact<std::uint64_t>>{{"symbol_error", symbol_errors}};
   Hca hca{.name = "mlx5_0"};
   hca.ports = std::vector<IbPort>{port};
   snapshot.infiniband = observed(Infiniband{.hcas = {hca}});

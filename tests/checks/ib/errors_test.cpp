@@ -11,7 +11,7 @@ constexpr auto kKey = "ib.mlx5_ib1.1.symbol_error";
 constexpr AskedCheck judge_errors{checks::ib_errors::check, ib_node::profile};
 
 Fact<std::uint64_t>& counter(Snapshot& node, unsigned index) {
-  return port_of(node, index).counters.at("symbol_error");
+  return port_of(node, index).counters->at("symbol_error");
 }
 
 TEST(IbErrorsTest, JudgesEachChange) {
@@ -30,7 +30,10 @@ TEST(IbErrorsTest, JudgesEachChange) {
        },
        {skips()}},
       {"does not know a counter that is not there",
-       [](Snapshot& node) { port_of(node, 1).counters.erase("symbol_error"); },
+       [](Snapshot& node) { port_of(node, 1).counters->erase("symbol_error"); },
+       {unknown("mlx5_ib1")}},
+      {"does not know counters that cannot be listed",
+       [](Snapshot& node) { port_of(node, 1).counters = unreadable(); },
        {unknown("mlx5_ib1")}},
       {"does not know rates without a clock",
        [](Snapshot& node) { node.identity->uptime_s = unreadable(); },
@@ -73,7 +76,7 @@ TEST(IbErrorsTest, ASaturatedCounterWarns) {
     profile.ib->errors.counters = {{name, {.fail_above_per_hour = 0}}};
     Snapshot first = ib_node::node();
     for (unsigned i = 0; i < 4; ++i) {
-      port_of(first, i).counters[name] = std::uint64_t{i == 1 ? most : 0U};
+      (*port_of(first, i).counters)[name] = std::uint64_t{i == 1 ? most : 0U};
     }
     Snapshot later = first;
     const auto key = fmt::format("ib.mlx5_ib1.1.{}", name);
@@ -92,7 +95,7 @@ TEST(IbErrorsTest, PointsToPartitionKeysForConstraintErrors) {
   Profile profile = ib_node::profile();
   profile.ib->errors.counters = {{"port_rcv_constraint_errors", {.warn_above_per_hour = 0}}};
   Snapshot node = ib_node::node();
-  for (unsigned i = 0; i < 4; ++i) port_of(node, i).counters["port_rcv_constraint_errors"] = 1U;
+  for (unsigned i = 0; i < 4; ++i) (*port_of(node, i).counters)["port_rcv_constraint_errors"] = 1U;
   ib_node::seen_before(node, "ib.mlx5_ib1.1.port_rcv_constraint_errors", 0);
   EXPECT_THAT(judge_errors(node, profile),
               ElementsAre(AllOf(is(Outcome::warn),
@@ -117,7 +120,7 @@ TEST(IbErrorsTest, DoesNotTakeOneRefusedCounterForAVirtualFunctionsNature) {
   Profile profile = ib_node::profile();
   profile.ib->errors.counters["port_rcv_errors"] = {.warn_above_per_hour = 10};
   Snapshot node = refused();
-  for (unsigned i = 0; i < 4; ++i) port_of(node, i).counters["port_rcv_errors"] = 0U;
+  for (unsigned i = 0; i < 4; ++i) (*port_of(node, i).counters)["port_rcv_errors"] = 0U;
   EXPECT_THAT(judge_errors(node, profile), Each(is(Outcome::unknown)));
 }
 
@@ -135,7 +138,7 @@ TEST(IbErrorsTest, LeavesThePortsRefusedRegisterOutIfTheFunctionsOwnCountersAreJ
   profile.ib->errors.counters["out_of_sequence"] = {.warn_above_per_hour = 10};
   Snapshot node = refused();
   for (unsigned i = 0; i < 4; ++i) {
-    port_of(node, i).hw_counters["out_of_sequence"] = 0U;
+    (*port_of(node, i).hw_counters)["out_of_sequence"] = 0U;
     ib_node::seen_before(node, fmt::format("ib.mlx5_ib{}.1.out_of_sequence", i), 0);
   }
   EXPECT_THAT(judge_errors(node, profile), ElementsAre(passes()));
@@ -204,6 +207,17 @@ TEST(IbBerTest, WarnsOfTheOneThatCorrectsAHundredTimesAsMuchAsItsPeers) {
   EXPECT_EQ(judge_ber(two).front().outcome, Outcome::warn);
 }
 
+TEST(IbBerTest, DoesNotKnowCountersThatCannotBeListed) {
+  Snapshot hidden = node(1e-10, 0);
+  port_of(hidden, 1).link_errors.clear();
+  port_of(hidden, 1).hw_counters = unreadable();
+  EXPECT_THAT(judge_ber(hidden), ElementsAre(unknown("mlx5_ib1")));
+  // The interface's own counters suffice.
+  Snapshot counted = node(1e-10, 0);
+  port_of(counted, 1).hw_counters = unreadable();
+  EXPECT_THAT(judge_ber(counted), ElementsAre(passes()));
+}
+
 TEST(IbBerTest, SkipsMissingCountersAndFirstObservations) {
   EXPECT_THAT(judge_ber(ib_node::node()), ElementsAre(skips()));
   Snapshot first = node(1e-3, 1e-3);
@@ -213,7 +227,7 @@ TEST(IbBerTest, SkipsMissingCountersAndFirstObservations) {
   Snapshot other = node(2e-8, 0);
   for (unsigned i = 0; i < 4; ++i) {
     auto& port = port_of(other, i);
-    port.hw_counters[kSymbols] = port.link_errors.at(kSymbols) + 100'000;
+    (*port.hw_counters)[kSymbols] = port.link_errors.at(kSymbols) + 100'000;
     port.link_errors.clear();
   }
   EXPECT_EQ(judge_ber(other).size(), 4U);

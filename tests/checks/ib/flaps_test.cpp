@@ -11,7 +11,9 @@ constexpr auto kInterfaceKey = "net.ib1.carrier_down_count";
 
 constexpr AskedCheck judge{checks::ib_flaps::check, ib_node::profile};
 
-Fact<std::uint64_t>& counter(Snapshot& node) { return port_of(node, 1).counters.at("link_downed"); }
+Fact<std::uint64_t>& counter(Snapshot& node) {
+  return port_of(node, 1).counters->at("link_downed");
+}
 
 Expected flapped(std::int64_t times) {
   return fails("mlx5_ib1", Remedy::report_to_provider, {times, 4});
@@ -84,6 +86,9 @@ TEST(IbFlapsTest, JudgesEachChange) {
        {flapped(5)}},
       {"does not know an unreadable counter",
        [](Snapshot& node) { counter(node) = unreadable(); },
+       {unknown("mlx5_ib1")}},
+      {"does not know counters that cannot be listed",
+       [](Snapshot& node) { port_of(node, 1).counters = unreadable(); },
        {unknown("mlx5_ib1")}},
       {"skips the first observation", [](Snapshot&) {}, {skips()}},
   };

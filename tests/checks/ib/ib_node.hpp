@@ -30,7 +30,9 @@ inline IbPort port() {
               .sm_lid = 1U,
               .pkeys = std::vector<unsigned>{0x8015, 0x7fff},
               .gid0 = std::string("fe80:0000:0000:0000:0015:5dff:fe33:ff00")};
-  port.counters = {{"symbol_error", std::uint64_t{0}}, {"link_downed", std::uint64_t{0}}};
+  port.counters = ByName<Fact<std::uint64_t>>{{"symbol_error", std::uint64_t{0}},
+                                              {"link_downed", std::uint64_t{0}}};
+  port.hw_counters = ByName<Fact<std::uint64_t>>{};
   return port;
 }
 

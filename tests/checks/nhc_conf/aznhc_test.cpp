@@ -90,12 +90,13 @@ void add_port(Snapshot& node, const CheckLine& line) {
   const auto name = line.arguments.at(1).substr(0, line.arguments.at(1).find(':'));
   node.infiniband.facts.hcas.push_back(
       {.name = name,
-       .ports = std::vector<IbPort>{{.number = 1,
-                                     .link_layer = "InfiniBand",
-                                     .state = 4U,
-                                     .physical_state = 5U,
-                                     .rate_gbps = static_cast<double>(number(line, 0)),
-                                     .counters = {{"link_downed", std::uint64_t{0}}}}}});
+       .ports = std::vector<IbPort>{
+           {.number = 1,
+            .link_layer = "InfiniBand",
+            .state = 4U,
+            .physical_state = 5U,
+            .rate_gbps = static_cast<double>(number(line, 0)),
+            .counters = ByName<Fact<std::uint64_t>>{{"link_downed", std::uint64_t{0}}}}}});
 }
 
 // The node that the lines describe.

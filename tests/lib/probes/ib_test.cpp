@@ -93,8 +93,9 @@ TEST_F(InfinibandProbeTest, ReadsADevice) {
            .sm_lid = 1U,
            .pkeys = std::vector<unsigned>{0x8015, 0x7fff},
            .gid0 = std::string("fe80:0000:0000:0000:0015:5dff:fe33:ff00"),
-           .counters = {{"link_downed", std::uint64_t{0}}, {"symbol_error", std::uint64_t{3}}},
-           .hw_counters = {{"packet_seq_err", std::uint64_t{7}}}}}};
+           .counters = ByName<Fact<std::uint64_t>>{{"link_downed", std::uint64_t{0}},
+                                                   {"symbol_error", std::uint64_t{3}}},
+           .hw_counters = ByName<Fact<std::uint64_t>>{{"packet_seq_err", std::uint64_t{7}}}}}};
   EXPECT_EQ(probe(), observed(Infiniband{.hcas = {expected}, .umad = std::string("5")}));
 }
 
@@ -131,7 +132,7 @@ TEST_F(InfinibandProbeTest, TheSpeedIsAbsentIfTheKernelNamesNone) {
 
 TEST_F(InfinibandProbeTest, ARefusedCounterIsAbsentOnlyOfAVirtualFunction) {
   tree_.write(port_file("counters/symbol_error"), "N/A (no PMA)\n");
-  const auto counter = [&] { return port().counters.at("symbol_error"); };
+  const auto counter = [&] { return port().counters->at("symbol_error"); };
   EXPECT_TRUE(counter().is_unreadable());
   EXPECT_THAT(counter().why(), HasSubstr("N/A (no PMA)"));
   tree_.write("sys/devices/pci0101:00/0101:00:00.0/device", "0x101e\n");
@@ -140,6 +141,15 @@ TEST_F(InfinibandProbeTest, ARefusedCounterIsAbsentOnlyOfAVirtualFunction) {
   EXPECT_THAT(counter().why(), HasSubstr("refused to a virtual function"));
   tree_.write(port_file("counters/symbol_error"), "many\n");
   EXPECT_TRUE(counter().is_unreadable());
+}
+
+TEST_F(InfinibandProbeTest, CountersAreUnreadableIfTheirFolderCannotBeListed) {
+  tree_.remove(port_file("counters"));
+  EXPECT_TRUE(port().counters.is_absent());
+  tree_.link(port_file("counters"), "counters");
+  EXPECT_TRUE(port().counters.is_unreadable());
+  EXPECT_THAT(port().counters.why(), HasSubstr("/ports/1/counters: Too many levels"));
+  EXPECT_TRUE(port().hw_counters.known());
 }
 
 TEST_F(InfinibandProbeTest, ReadsEightPkeysAtMost) {

@@ -11,12 +11,13 @@ namespace {
 
 TEST(CountersTest, HaveErrorCountersWithoutTraffic) {
   Snapshot s;
-  s.infiniband = observed(Infiniband{
-      .hcas = {{.name = "mlx5_ib0",
-                .ports = std::vector<IbPort>{
-                    {.counters = {{"link_downed", std::uint64_t{2}},
-                                  {"port_xmit_data", std::uint64_t{9}},
-                                  {"symbol_error", Fact<std::uint64_t>::unreadable("N/A")}}}}}}});
+  s.infiniband = observed(
+      Infiniband{.hcas = {{.name = "mlx5_ib0",
+                           .ports = std::vector<IbPort>{
+                               {.counters = ByName<Fact<std::uint64_t>>{
+                                    {"link_downed", std::uint64_t{2}},
+                                    {"port_xmit_data", std::uint64_t{9}},
+                                    {"symbol_error", Fact<std::uint64_t>::unreadable("N/A")}}}}}}});
   s.pci = observed(Pci{.devices = {{.address = "0001:00:00.0", .aer = AerCounts{1, 2, 3}}}});
   Gpu gpu{.address = "0002:00:00.0"};
   gpu.link.replays = std::uint64_t{4};

@@ -23,7 +23,8 @@ Snapshot node(double uptime_s, std::uint64_t link_downed, const char* boot = "bo
   s.identity = observed(Identity{.boot_id = std::string(boot), .uptime_s = uptime_s});
   s.infiniband = observed(Infiniband{
       .hcas = {{.name = "mlx5_ib0",
-                .ports = std::vector<IbPort>{{.counters = {{"link_downed", link_downed}}}}}}});
+                .ports = std::vector<IbPort>{
+                    {.counters = ByName<Fact<std::uint64_t>>{{"link_downed", link_downed}}}}}}});
   return s;
 }
 
