@@ -14,34 +14,20 @@
 #include "bench/locate/simulation.hpp"
 #include "lib/base/mixing.hpp"
 #include "lib/base/units.hpp"
-#include "lib/profile/limits/bench.hpp"
+#include "lib/profile/job_limit.hpp"
 #include "lib/report/finding.hpp"
 
 namespace muster::accept::sim {
 namespace {
 
 namespace locate = bench::locate;
-using JobLimit = BenchLimit<BytesPerSecond>;
 
-// Returns the limit for the largest number of nodes, preferring one for a ring to one for any
-// algorithm.
+// The limit for NCCL's usual algorithm; null if there is none.
 const JobLimit* limit_of(const Profile& profile, std::size_t nodes) {
-  const JobLimit* best = nullptr;
-  const auto is_better = [&](const JobLimit& limit) {
-    if (best == nullptr) return true;
-    const int least = limit.nodes_at_least.value_or(2);
-    const int so_far = best->nodes_at_least.value_or(2);
-    return least > so_far || (least == so_far && limit.algorithm == BenchAlgorithm::ring);
-  };
-  for (const auto& limit : profile.bench->job_all_reduce) {
-    const auto algorithm = limit.algorithm.value_or(BenchAlgorithm::any);
-    if (algorithm != BenchAlgorithm::any && algorithm != BenchAlgorithm::ring) continue;
-    if (limit.over == BenchOver::nvlink || limit.memory == BenchMemory::host) continue;
-    if (std::cmp_greater(limit.nodes_at_least.value_or(2), nodes)) continue;
-    if (limit.nodes_at_most && std::cmp_less(*limit.nodes_at_most, nodes)) continue;
-    if (limit.fail_below && is_better(limit)) best = &limit;
-  }
-  return best;
+  constexpr std::string_view kRing = "ring";
+  const auto* limit = limit_of_job(profile.bench->job_all_reduce,
+                                   {.nodes = static_cast<int>(nodes), .algorithm = kRing}, true);
+  return limit != nullptr && fits_algorithm(*limit, kRing) ? limit : nullptr;
 }
 
 locate::Floor floor_of(const Profile& profile, std::size_t nodes) {

@@ -8,8 +8,6 @@
 #include <chrono>
 #include <filesystem>
 #include <functional>
-#include <iterator>
-#include <tuple>
 #include <utility>
 
 #include "bench/backends/sim/sim.hpp"
@@ -29,6 +27,7 @@
 #include "lib/base/root.hpp"
 #include "lib/base/units.hpp"
 #include "lib/hosts/hostlist.hpp"
+#include "lib/profile/job_limit.hpp"
 #include "lib/report/summary.hpp"
 
 namespace muster::bench::locate {
@@ -76,49 +75,24 @@ struct Messages {
   bool one_domain = false;  // the nodes are in one NVLink domain
 };
 
-// The profile's limits for an all-reduce over this many nodes.
-std::vector<JobLimit> limits_for(const Profile& profile, const Messages& messages,
-                                 std::size_t nodes) {
-  std::vector<JobLimit> found;
-  const auto limits = job_limits(profile, Collective::all_reduce);
-  // Nodes of one NVLink domain are expected to use it.
-  const bool over_nvlink =
-      messages.one_domain && std::ranges::count(limits, BenchOver::nvlink, &JobLimit::over) > 0;
-  const auto count = static_cast<int>(nodes);
-  std::ranges::copy_if(limits, std::back_inserter(found), [&](const JobLimit& limit) {
-    return limit.fail_below && limit.nodes_at_least.value_or(2) <= count &&
-           limit.nodes_at_most.value_or(count) >= count &&
-           (limit.memory != BenchMemory::host) == messages.gpus &&
-           (!over_nvlink || limit.over == BenchOver::nvlink);
-  });
-  return found;
+JobConditions conditions_of(const Messages& messages, std::size_t nodes) {
+  return {.nodes = static_cast<int>(nodes),
+          .memory = messages.gpus ? BenchMemory::gpu : BenchMemory::host,
+          .one_domain = messages.one_domain};
 }
 
 std::uint64_t size_of(const JobLimit& limit) {
   return static_cast<std::uint64_t>(limit.size.value_or(Bytes{0}).value);
 }
 
-// Prefers a limit for the algorithm, then the one for the most nodes, then the lowest. If all
-// limits are for other algorithms, or the algorithm is unknown, the lowest one.
-std::optional<JobLimit> limit_of(const Profile& profile, const Messages& messages,
-                                 std::size_t nodes, std::string_view algorithm) {
-  const auto limits = limits_for(profile, messages, nodes);
-  if (limits.empty()) return {};
-  return std::ranges::max(limits, {}, [&](const JobLimit& limit) {
-    const auto wanted = limit.algorithm.value_or(BenchAlgorithm::any);
-    const bool named = wanted != BenchAlgorithm::any;
-    const bool fits = !named || to_string(wanted) == algorithm;
-    return std::tuple(fits, fits && named, fits ? limit.nodes_at_least.value_or(2) : 0,
-                      -limit.fail_below->value);
-  });
-}
-
 // The command's limit or the profile's, which does not hold for smaller messages: these are slower.
 Floor floor_of(const LocateCommand& command, const Profile& profile, const Messages& messages,
                std::size_t nodes, std::string_view algorithm = {}) {
   if (command.floor) return command.floor->value / kGiga;
-  const auto limit = limit_of(profile, messages, nodes, algorithm);
-  if (!limit || messages.bytes < size_of(*limit)) return {};
+  auto job = conditions_of(messages, nodes);
+  job.algorithm = algorithm;
+  const auto* limit = limit_of_job(job_limits(profile, Collective::all_reduce), job, true);
+  if (limit == nullptr || messages.bytes < size_of(*limit)) return {};
   return limit->fail_below->value / kGiga;
 }
 
@@ -131,8 +105,9 @@ std::uint64_t size_for(const LocateCommand& command, const Profile& profile,
   if (!messages.gpus) return kOnHosts;
   auto size = kOnGpus;
   for (const auto count : {std::size_t{2}, nodes}) {
-    for (const auto& limit : limits_for(profile, messages, count)) {
-      size = std::max(size, size_of(limit));
+    for (const auto& limit : job_limits(profile, Collective::all_reduce)) {
+      const bool counts = limit.fail_below && may_hold(limit, conditions_of(messages, count));
+      if (counts) size = std::max(size, size_of(limit));
     }
   }
   return size;

@@ -19,8 +19,6 @@
 
 namespace muster::bench {
 
-using JobLimit = BenchLimit<BytesPerSecond>;
-
 // Returns a profile's limits for a collective over several nodes.
 [[nodiscard]] std::span<const JobLimit> job_limits(const Profile& profile, Collective collective);
 

@@ -4,11 +4,10 @@
 
 #include <algorithm>
 #include <array>
-#include <tuple>
 
 #include "bench/results/bandwidth.hpp"
 #include "lib/base/text.hpp"
-#include "lib/profile/limits/bench.hpp"
+#include "lib/profile/job_limit.hpp"
 #include "lib/profile/limits/gpu.hpp"
 #include "lib/report/finding.hpp"
 
@@ -50,17 +49,6 @@ bool was_run(const std::vector<Row>& rows, std::uint64_t bytes) {
   return std::ranges::any_of(rows, [&](const Row& row) { return row.operation.bytes == bytes; });
 }
 
-// Empty if the limit is for any algorithm.
-std::string_view algorithm_wanted(const JobLimit& limit) {
-  const auto algorithm = limit.algorithm.value_or(BenchAlgorithm::any);
-  return algorithm == BenchAlgorithm::any ? std::string_view() : to_string(algorithm);
-}
-
-bool algorithm_fits(const JobLimit& limit, const std::string& used) {
-  const auto wanted = algorithm_wanted(limit);
-  return wanted.empty() || wanted == used;
-}
-
 std::string nodes_text(int nodes) {
   return nodes == 1 ? "one node" : fmt::format("{} nodes", nodes);
 }
@@ -81,8 +69,7 @@ class LimitSearch {
         profile_(profile),
         facts_(facts),
         acceptance_(acceptance),
-        used_(algorithm_word(facts.algorithm)),
-        over_(network()) {}
+        used_(algorithm_word(facts.algorithm)) {}
 
   [[nodiscard]] std::variant<BandwidthLimit, Finding> of_command(const OwnLimit& own_limit) const {
     if (facts_.ranks < 2) {
@@ -108,7 +95,7 @@ class LimitSearch {
     if (const auto why = without_some_gpus(); !why.empty()) return unknown(why);
     const auto [limit, fits] = of_these_nodes();
     if (limit == nullptr) return no_limit();
-    if (!facts_.gpus) {
+    if (!facts_.gpus && limit->memory != BenchMemory::host) {
       return unknown(fmt::format(
           "the limit of profile {} is for GPU memory, and {} ran on host memory; give --min-busbw",
           profile_.name, facts_.backend));
@@ -169,45 +156,31 @@ class LimitSearch {
   [[nodiscard]] Found of_node() const {
     const auto& limit = profile_.bench->node_all_reduce;
     if (!limit.size || collective() != Collective::all_reduce) return {};
-    return {&limit, algorithm_fits(limit, used_)};
+    if (facts_.gpus && !may_hold(limit, conditions())) return {};
+    return {&limit, fits_algorithm(limit, used_)};
   }
 
-  [[nodiscard]] bool fits_nodes(const JobLimit& limit) const {
-    return limit.size && limit.nodes_at_least.value_or(0) <= facts_.nodes &&
-           limit.nodes_at_most.value_or(facts_.nodes) >= facts_.nodes;
+  [[nodiscard]] JobConditions conditions() const {
+    return {.nodes = facts_.nodes,
+            .memory = facts_.gpus ? BenchMemory::gpu : BenchMemory::host,
+            .one_domain = facts_.one_domain,
+            .over = facts_.over,
+            .algorithm = used_};
   }
 
-  [[nodiscard]] bool is_for_these_nodes(const JobLimit& limit) const {
-    if (!fits_nodes(limit)) return false;
-    return !limit.over || over_.empty() || to_string(*limit.over) == over_;
-  }
-
-  // The network that is judged. Nodes of one NVLink domain are expected to use it if the profile
-  // has a limit for it.
-  [[nodiscard]] std::string_view network() const {
-    const auto limits =
-        rows_.empty() ? std::span<const JobLimit>() : job_limits(profile_, collective());
-    const bool has_limit = std::ranges::any_of(limits, [&](const JobLimit& limit) {
-      return limit.over == BenchOver::nvlink && fits_nodes(limit);
-    });
-    return facts_.one_domain && has_limit ? to_string(BenchOver::nvlink) : facts_.over;
-  }
-
-  // Prefers a limit whose algorithm fits, then one that names an algorithm, then the one for the
-  // most nodes.
+  // On hosts also a limit for GPU memory, which is then refused.
   [[nodiscard]] Found of_job() const {
-    Found best;
-    const auto rank = [](const Found& found) {
-      const auto& limit = *found.limit;
-      return std::tuple(found.fits, !algorithm_wanted(limit).empty(),
-                        limit.nodes_at_least.value_or(0));
-    };
-    for (const auto& limit : job_limits(profile_, collective())) {
-      if (!is_for_these_nodes(limit)) continue;
-      const Found found{&limit, algorithm_fits(limit, used_)};
-      if (best.limit == nullptr || rank(found) > rank(best)) best = found;
+    const auto limits = job_limits(profile_, collective());
+    auto job = conditions();
+    const auto* found = limit_of_job(limits, job);
+    if (found == nullptr && !facts_.gpus) {
+      job.memory = BenchMemory::gpu;
+      found = limit_of_job(limits, job);
     }
-    return best;
+    if (found == nullptr || fits_algorithm(*found, used_)) return {found, found != nullptr};
+    job.algorithm = to_string(BenchAlgorithm::nvls);
+    const auto* nvls = limit_of_job(limits, job);
+    return {nvls->algorithm == BenchAlgorithm::nvls ? nvls : found, false};
   }
 
   // NCCL uses NVLS whenever it can. Falling back to another algorithm is a fault, unless the
@@ -217,7 +190,7 @@ class LimitSearch {
   }
 
   [[nodiscard]] std::string other_algorithm(const JobLimit& limit) const {
-    const auto wanted = algorithm_wanted(limit);
+    const auto wanted = to_string(*limit.algorithm);
     return fmt::format(
         "the limit is for algorithm {}, and {}; run with NCCL_ALGO={}", wanted,
         used_.empty() ? std::string("NCCL's is unknown") : fmt::format("NCCL used {}", used_),
@@ -267,7 +240,6 @@ class LimitSearch {
   const RunFacts& facts_;
   bool acceptance_;
   std::string used_;
-  std::string over_;  // the network between the nodes that is judged; empty if unknown
 };
 
 }  // namespace

@@ -14,7 +14,7 @@
 #include "bench/run/meeting.hpp"
 #include "lib/base/clock.hpp"
 #include "lib/base/text.hpp"
-#include "lib/profile/limits/bench.hpp"
+#include "lib/profile/job_limit.hpp"
 
 namespace muster::bench {
 namespace {
@@ -54,15 +54,18 @@ Sizes without_empty(Sizes sizes, const BenchCommand& command, int ranks) {
   return sizes;
 }
 
-// The largest size that the profile limits on `nodes` nodes; 0 for none.
-std::uint64_t largest_limit(const Profile& profile, Collective collective, int nodes) {
+// The largest size of the profile's limits for this memory and number of nodes; 0 for none.
+std::uint64_t largest_limit(const Profile& profile, Collective collective, const RunFacts& facts) {
+  const JobConditions run{.nodes = facts.nodes,
+                          .memory = facts.gpus ? BenchMemory::gpu : BenchMemory::host};
   double largest = 0;
-  if (nodes == 1 && collective == Collective::all_reduce) {
-    largest = profile.bench->node_all_reduce.size.value_or(Bytes{}).value;
-  }
-  for (const auto& limit : job_limits(profile, collective)) {
-    if (nodes == 1 || nodes < limit.nodes_at_least.value_or(1)) continue;
-    largest = std::max(largest, limit.size.value_or(Bytes{}).value);
+  const auto add = [&](const JobLimit& limit) {
+    if (may_hold(limit, run)) largest = std::max(largest, limit.size.value_or(Bytes{}).value);
+  };
+  if (facts.nodes > 1) {
+    std::ranges::for_each(job_limits(profile, collective), add);
+  } else if (collective == Collective::all_reduce) {
+    add(profile.bench->node_all_reduce);
   }
   return static_cast<std::uint64_t>(largest);
 }
@@ -113,7 +116,7 @@ Sizes sizes_of(const BenchCommand& command, const Profile& profile, const RunFac
   constexpr std::uint64_t kLargestOnGpu = 8ULL << 30U;
   constexpr std::uint64_t kLibraryShare = 10;  // a tenth of the free memory is the library's
   if (!moves_data(command.collective)) return {.bytes = {0}};
-  const auto limit = facts.gpus ? largest_limit(profile, command.collective, facts.nodes) : 0;
+  const auto limit = largest_limit(profile, command.collective, facts);
   const auto usual = facts.gpus ? kLargestOnGpu : kLargestOnHost;
   const auto wanted = limit == 0 ? usual : limit;
   const auto smallest = std::bit_ceil(std::max(kSmallest, least_size(command, facts.ranks)));

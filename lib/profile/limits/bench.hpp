@@ -38,6 +38,8 @@ struct BenchLimit {
   MUSTER_FIELD(Limit<Q>, fail_below, "fails below");
 };
 
+using JobLimit = BenchLimit<BytesPerSecond>;
+
 enum class RequiredTransport { ib, gdr, sharp };
 MUSTER_WORDS(RequiredTransport, "ib", "gdr", "sharp");
 
@@ -58,11 +60,10 @@ struct BenchLimits {
                "bus bandwidth of one node through its HCAs");
   MUSTER_FIELD(BenchLimit<BitsPerSecond>, hca_write, "RDMA write, each HCA");
   MUSTER_FIELD(BenchLimit<Flops>, gemm, "matrix products, each GPU");
-  MUSTER_FIELD(std::vector<BenchLimit<BytesPerSecond>>, job_all_reduce, "bus bandwidth over nodes");
-  MUSTER_FIELD(std::vector<BenchLimit<BytesPerSecond>>, job_all_gather, "bus bandwidth over nodes");
-  MUSTER_FIELD(std::vector<BenchLimit<BytesPerSecond>>, job_reduce_scatter,
-               "bus bandwidth over nodes");
-  MUSTER_FIELD(std::vector<BenchLimit<BytesPerSecond>>, job_alltoall, "bus bandwidth over nodes");
+  MUSTER_FIELD(std::vector<JobLimit>, job_all_reduce, "bus bandwidth over nodes");
+  MUSTER_FIELD(std::vector<JobLimit>, job_all_gather, "bus bandwidth over nodes");
+  MUSTER_FIELD(std::vector<JobLimit>, job_reduce_scatter, "bus bandwidth over nodes");
+  MUSTER_FIELD(std::vector<JobLimit>, job_alltoall, "bus bandwidth over nodes");
   MUSTER_FIELD(BenchTransport, transport, "required transports");
   MUSTER_FIELD(
       ByName<std::string>, environment,

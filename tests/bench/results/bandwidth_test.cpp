@@ -316,6 +316,29 @@ TEST(JudgeTest, UsesTheMostSpecificLimit) {
   EXPECT_EQ(limit_on(2, "RING"), 100);
 }
 
+TEST(JudgeTest, JudgesHostMemoryByALimitForIt) {
+  Given given{all_reduce_at(19)};
+  given.facts.gpus = false;
+  EXPECT_EQ(given.outcome(), Outcome::unknown);
+  auto& list = given.profile.bench->job_all_reduce;
+  list.push_back(limit(BenchAlgorithm::any, 2, 20));
+  list.back().memory = BenchMemory::host;
+  EXPECT_EQ(given.judged().limit, Value(20.0));
+  given.facts.gpus = true;
+  given.rows = all_reduce_at(190);
+  EXPECT_EQ(given.judged().limit, Value(185.0));
+}
+
+// A fault, even if the profile has a lower limit for another algorithm.
+TEST(JudgeTest, JudgesAFallBackFromNvls) {
+  Given given{all_reduce_at(100)};
+  given.facts.algorithm = "TREE";
+  given.profile.bench->job_all_reduce = {limit(BenchAlgorithm::ring, 2, 120),
+                                         limit(BenchAlgorithm::nvls, 2, 300)};
+  EXPECT_EQ(given.outcome(), Outcome::fail);
+  EXPECT_EQ(given.judged().limit, Value(300.0));
+}
+
 // The transport that NCCL used does not matter, unless it may not use the domain.
 TEST(JudgeTest, JudgesNodesOfOneNvlinkDomainByItsLimit) {
   Given given{all_reduce_at(187)};

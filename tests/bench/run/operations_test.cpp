@@ -34,6 +34,25 @@ TEST(SizesTest, EndAtTheLimitsSizeByDefault) {
   EXPECT_EQ(sizes_of({}, with_limit(), RunFacts{}).bytes.back(), 64U << 20U);
 }
 
+TEST(SizesTest, EndAtTheLargestLimitForThisManyNodes) {
+  const auto limit = [](int least, int most, std::uint64_t gib) {
+    return JobLimit{.size = Bytes{static_cast<double>(gib * kGibibyte)},
+                    .nodes_at_least = least,
+                    .nodes_at_most = most};
+  };
+  Profile profile;
+  profile.bench->job_all_reduce = {limit(2, 4, 32), limit(2, 64, 16), limit(32, 64, 4)};
+  profile.bench->job_all_reduce.back().memory = BenchMemory::host;
+  const auto last = [&](int nodes, bool gpus) {
+    return sizes_of({}, profile, {.nodes = nodes, .ranks = 8 * nodes, .gpus = gpus}).bytes.back();
+  };
+  EXPECT_EQ(last(4, true), 32 * kGibibyte);
+  EXPECT_EQ(last(5, true), 16 * kGibibyte);
+  EXPECT_EQ(last(65, true), 8 * kGibibyte);
+  EXPECT_EQ(last(4, false), 64U << 20U);
+  EXPECT_EQ(last(32, false), 4 * kGibibyte);
+}
+
 TEST(SizesTest, EndWhereMemoryDoesByDefault) {
   EXPECT_EQ(last_of({}, 40 * kGibibyte), 16 * kGibibyte);
   EXPECT_EQ(last_of({}, 15 * kGibibyte), 4 * kGibibyte);
