@@ -56,7 +56,7 @@ std::int64_t now() { return wall_time().time_since_epoch().count(); }
 
 Result<std::int64_t> soak_of(const std::string& text) {
   const auto time = parse_quantity<SecondsKind>(text);
-  if (!time) return make_error(fmt::format("--soak: {}", time.error().message));
+  if (!time) return make_error("--soak: {}", time.error().message);
   return static_cast<std::int64_t>(time->value);
 }
 
@@ -185,8 +185,8 @@ OrFailure<std::optional<Decision>> decision_of(const AcceptCommand& command,
     if (std::ranges::find(breakers, command.go_on, &Breaker::check) != breakers.end()) {
       return decision;
     }
-    return or_usage<std::optional<Decision>>(make_error(
-        fmt::format("--go-on: no stage is stopped by {}", printable(command.go_on, 80))));
+    return or_usage<std::optional<Decision>>(
+        make_error("--go-on: no stage is stopped by {}", printable(command.go_on, 80)));
   }
   const auto& list = command.retest.empty() ? command.withdraw : command.retest;
   if (list.empty()) return std::nullopt;
@@ -195,8 +195,7 @@ OrFailure<std::optional<Decision>> decision_of(const AcceptCommand& command,
   const auto& ordered = folder.order().nodes;
   for (const auto& node : decision.nodes) {
     if (std::ranges::find(ordered, node, &OrderedNode::name) != ordered.end()) continue;
-    return or_usage<std::optional<Decision>>(
-        make_error(fmt::format("{} was not ordered", printable(node, 80))));
+    return or_usage<std::optional<Decision>>(make_error("{} was not ordered", printable(node, 80)));
   }
   return decision;
 }

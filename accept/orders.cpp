@@ -37,12 +37,11 @@ Result<void> read_word(OrderedNode& node, std::string_view word) {
   const auto equals = word.find('=');
   const auto* const key = std::ranges::find(kNodeKeys, word.substr(0, equals), &NodeKey::word);
   if (equals == std::string_view::npos || key == kNodeKeys.end()) {
-    return make_error(
-        fmt::format("unexpected \"{}\", expected host=, serial= or group=", printable(word, 80)));
+    return make_error("unexpected \"{}\", expected host=, serial= or group=", printable(word, 80));
   }
   node.*(key->member) = word.substr(equals + 1);
   if (!(node.*(key->member)).empty()) return {};
-  return make_error(fmt::format("{}= has no value", key->word));
+  return make_error("{}= has no value", key->word);
 }
 
 Result<OrderedNodes> parse_line(std::string_view line) {
@@ -51,8 +50,8 @@ Result<OrderedNodes> parse_line(std::string_view line) {
   for (std::size_t i = 1; i < words.size(); ++i) TRY(read_word(like, words[i]));
   TRY_ASSIGN(const auto names, expand_hostlist(words.front(), kMaxNodes));
   if (names.size() > 1 && !(like.host.empty() && like.serial.empty())) {
-    return make_error(fmt::format("{} are {} nodes, but host= and serial= are for a single node",
-                                  printable(words.front(), 80), names.size()));
+    return make_error("{} are {} nodes, but host= and serial= are for a single node",
+                      printable(words.front(), 80), names.size());
   }
   OrderedNodes nodes;
   for (const auto& name : names) {
@@ -77,7 +76,7 @@ Result<OrderedNodes> parse_nodes(std::string_view text, std::string_view file) {
     line = trim(line.substr(0, line.find('#')));
     if (line.empty()) continue;
     const auto parsed = parse_line(line);
-    if (!parsed) return make_error(fmt::format("{}:{}: {}", file, number, parsed.error().message));
+    if (!parsed) return make_error("{}:{}: {}", file, number, parsed.error().message);
     nodes.insert(nodes.end(), parsed->begin(), parsed->end());
   }
   return nodes;
@@ -105,25 +104,23 @@ Result<OrderedNodes> read_nodes(const std::vector<std::string>& words) {
 Result<void> check_nodes(const OrderedNodes& nodes) {
   if (nodes.empty()) return make_error("the list has no nodes");
   if (nodes.size() > kMaxNodes) {
-    return make_error(
-        fmt::format("too many nodes: {}, expected at most {}", nodes.size(), kMaxNodes));
+    return make_error("too many nodes: {}, expected at most {}", nodes.size(), kMaxNodes);
   }
   std::set<std::string_view> names;
   std::map<std::string_view, std::string_view> serials;
   for (const auto& node : nodes) {
     if (!is_safe(node.name)) {
       return make_error(
-          fmt::format("invalid node \"{}\": it begins with neither a letter nor a "
-                      "digit",
-                      printable(node.name, 80)));
+          "invalid node \"{}\": it begins with neither a letter nor a "
+          "digit",
+          printable(node.name, 80));
     }
     if (!names.insert(node.name).second) {
-      return make_error(fmt::format("{} is in the list twice", node.name));
+      return make_error("{} is in the list twice", node.name);
     }
     const auto [first, is_new] = serials.try_emplace(node.serial, node.name);
     if (!is_new && !node.serial.empty()) {
-      return make_error(
-          fmt::format("the serial {} is at {} and at {}", node.serial, first->second, node.name));
+      return make_error("the serial {} is at {} and at {}", node.serial, first->second, node.name);
     }
   }
   return {};

@@ -88,7 +88,7 @@ template <class T>
 Result<T> read_file_as(const fs::path& file) {
   TRY_ASSIGN(const auto text, read_text(file));
   auto value = from_json<T>(text);
-  if (!value) return make_error(fmt::format("{}: {}", file.string(), value.error().message));
+  if (!value) return make_error("{}: {}", file.string(), value.error().message);
   return value;
 }
 
@@ -119,7 +119,7 @@ Result<std::optional<StepAnswer>> read_answer(const fs::path& file) {
   std::optional<StepAnswer> answer;
   const auto read =
       read_json_text(text, [&](const JsonReader& json) { json.member("answer", answer); });
-  if (!read) return make_error(fmt::format("{}: {}", file.string(), read.error().message));
+  if (!read) return make_error("{}: {}", file.string(), read.error().message);
   return answer;
 }
 
@@ -440,7 +440,7 @@ Result<void> RunFolder::write(const std::string& name, std::string_view content)
   std::error_code failure;
   fs::create_directories(file.parent_path(), failure);
   if (failure) {
-    return make_error(fmt::format("create {}: {}", file.parent_path().string(), failure.message()));
+    return make_error("create {}: {}", file.parent_path().string(), failure.message());
   }
   if (hook_) TRY(hook_(file, false));
   TRY_ASSIGN(auto replacement, FileReplacement::begin(file, kFileMode));

@@ -59,7 +59,7 @@ constexpr std::array kRanges{Range{"GPU", 0, 0, true},      Range{"XID", 1, 999,
                              Range{"SECONDS", -1e9, 1e9},   Range{"FACTOR", 0.01, 1}};
 
 tl::unexpected<Error> word_error(std::string_view word, std::string_view what) {
-  return make_error(fmt::format("--sim: {}: {}", printable(word), printable(what)));
+  return make_error("--sim: {}: {}", printable(word), printable(what));
 }
 
 class WordParser {
@@ -145,14 +145,13 @@ class WordParser {
       const auto index = parse_unsigned(text);
       if (index && *index < order_.nodes.size()) return static_cast<double>(*index);
       if (const auto node = place(text)) return static_cast<double>(*node);
-      return make_error(fmt::format("unknown node \"{}\", expected a name or 0 to {}", text,
-                                    order_.nodes.size() - 1));
+      return make_error("unknown node \"{}\", expected a name or 0 to {}", text,
+                        order_.nodes.size() - 1);
     }
     if (argument == "STAGE") {
       const auto* const word = std::ranges::find(kStageWords, text);
       if (word != kStageWords.end()) return static_cast<double>(word - kStageWords.begin());
-      return make_error(
-          fmt::format("unknown stage \"{}\", expected {}", text, fmt::join(kStageWords, ", ")));
+      return make_error("unknown stage \"{}\", expected {}", text, fmt::join(kStageWords, ", "));
     }
     const auto* const range = std::ranges::find(kRanges, argument, &Range::argument);
     const auto number = parse_number(text);
@@ -160,8 +159,7 @@ class WordParser {
     const bool fits = number && *number >= range->least && *number <= most &&
                       (!range->whole || parse_unsigned(text));
     if (fits) return *number;
-    return make_error(
-        fmt::format("invalid {} \"{}\", expected {} to {}", argument, text, range->least, most));
+    return make_error("invalid {} \"{}\", expected {} to {}", argument, text, range->least, most);
   }
 
   [[nodiscard]] std::optional<std::size_t> place(std::string_view name) const {

@@ -150,7 +150,7 @@ class StepRunner {
   [[nodiscard]] static Result<void> add_report(const std::string& text, std::string_view program,
                                                StepAnswer& answer) {
     auto report = parse_report(text);
-    if (!report) return make_error(fmt::format("{}: {}", program, report.error().message));
+    if (!report) return make_error("{}: {}", program, report.error().message);
     if (answer.profile.empty()) answer.profile = report->profile;
     answer.reports.push_back(*std::move(report));
     return {};

@@ -278,9 +278,8 @@ tl::unexpected<Error> wrong(const Profile& profile, const std::string& path,
   const auto where =
       origin == profile.origins.end() ? profile.name : at(origin->second.file, origin->second.line);
   const auto near = nearest(entry, known);
-  return make_error(fmt::format("{}: '{}' names unknown {} \"{}\"{}", where, path, kind,
-                                printable(entry, 80),
-                                near.empty() ? "" : fmt::format("; did you mean '{}'?", near)));
+  return make_error("{}: '{}' names unknown {} \"{}\"{}", where, path, kind, printable(entry, 80),
+                    near.empty() ? "" : fmt::format("; did you mean '{}'?", near));
 }
 
 Result<void> check_context(const Profile& profile, const std::string& name,

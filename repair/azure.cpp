@@ -55,8 +55,7 @@ Result<AzureAnswer> run_curl(const std::string& config, const Variables& variabl
       config);
   TRY_ASSIGN(const auto ended, run_program(execution));
   if (ended.status != 0) {
-    return make_error(
-        fmt::format("curl failed with status {}: {}", ended.status, last_line(ended.err)));
+    return make_error("curl failed with status {}: {}", ended.status, last_line(ended.err));
   }
   return parse_http(ended.out);
 }
@@ -156,7 +155,7 @@ Result<AzureAnswer> parse_http(std::string_view text) {
     }
   }
   if (answer.status == 0) {
-    return make_error(fmt::format("not an HTTP response: {}", printable(text, 100)));
+    return make_error("not an HTTP response: {}", printable(text, 100));
   }
   answer.body = text;
   return answer;
@@ -193,13 +192,11 @@ Result<AzureClient> AzureClient::open(const AzureRules& rules, const Variables& 
       "run this on a virtual machine of Azure that has a managed identity with the role \"Azure "
       "Impact Reporter\"";
   if (!answer) {
-    return make_error(
-        fmt::format("no token from {}: {}; {}", rules.identity, answer.error().message, kRemedy));
+    return make_error("no token from {}: {}; {}", rules.identity, answer.error().message, kRemedy);
   }
   const auto token = from_json<Token>(answer->body);
   if (answer->status != kOk || !token) {
-    return make_error(
-        fmt::format("no token from {}: status {}; {}", rules.identity, answer->status, kRemedy));
+    return make_error("no token from {}: status {}; {}", rules.identity, answer->status, kRemedy);
   }
   client.token_ = token->access_token;
   return client;
@@ -239,17 +236,17 @@ Result<std::string> AzureClient::exchange_patiently(const std::string& method,
       trouble =
           fmt::format("Azure answers with status {}: {}", answer->status, message_in(*answer));
     } else if (answer->status == kUnauthorized || answer->status == kForbidden) {
-      return make_error(fmt::format(
+      return make_error(
           "Azure refuses the identity of this machine (status {}): {}; give it the role \"Azure "
           "Impact Reporter\" in the subscription",
-          answer->status, message_in(*answer)));
+          answer->status, message_in(*answer));
     } else {
-      return make_error(fmt::format("Azure refuses the claim (status {}): {}", answer->status,
-                                    message_in(*answer)));
+      return make_error("Azure refuses the claim (status {}): {}", answer->status,
+                        message_in(*answer));
     }
     if (i + 1 < kTries) std::this_thread::sleep_for(std::chrono::seconds(wait_s));
   }
-  return make_missing(fmt::format("{}; the claim is prepared and can be sent again", trouble));
+  return make_missing("{}; the claim is prepared and can be sent again", trouble);
 }
 
 Result<void> AzureClient::send(const std::string& name, const std::string& payload) const {

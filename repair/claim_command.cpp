@@ -65,11 +65,10 @@ class ClaimRun {
     const auto file = (fs::absolute(command_.run) / "accept.json").string();
     const auto text = Root().read(file, kLargestBundle);
     if (!text) {
-      return make_error(
-          fmt::format("{}; write it with muster accept --run DIR --page", text.error().message));
+      return make_error("{}; write it with muster accept --run DIR --page", text.error().message);
     }
     const auto delivery = from_json<accept::Delivery>(*text);
-    if (!delivery) return make_error(fmt::format("{}: {}", file, delivery.error().message));
+    if (!delivery) return make_error("{}: {}", file, delivery.error().message);
     for (const auto& card : delivery->cards) {
       if (card.verdict == accept::NodeVerdict::rejected)
         rejected_[card.node] = accept::claim_of(card);
@@ -170,7 +169,7 @@ class ClaimRun {
       TRY_ASSIGN(text, Root().read(fs::absolute(file).string(), kLargestReport));
     }
     auto report = parse_report(text);
-    if (!report) return make_error(fmt::format("{}: {}", printable(file), report.error().message));
+    if (!report) return make_error("{}: {}", printable(file), report.error().message);
     return report;
   }
 
@@ -246,9 +245,8 @@ class ClaimRun {
     }
     TRY_ASSIGN(auto words, arguments_of(claim));
     if (words.empty()) {
-      return make_error(
-          fmt::format("{} has no interface for claims: hand in the output of `muster claim {}`",
-                      provider_, claim.node));
+      return make_error("{} has no interface for claims: hand in the output of `muster claim {}`",
+                        provider_, claim.node);
     }
     TRY_ASSIGN(const auto program, find_program(words.front(), caller_.variables));
     words.erase(words.begin());
@@ -271,8 +269,7 @@ class ClaimRun {
     TRY_ASSIGN(const auto text, azure.insights(record.reference));
     const auto insights = repair::parse_insights(text);
     if (!insights) {
-      return make_error(
-          fmt::format("insights of claim {}: {}", record.id, insights.error().message));
+      return make_error("insights of claim {}: {}", record.id, insights.error().message);
     }
     std::string said;
     for (const auto& each : *insights) {

@@ -39,9 +39,9 @@ Result<Descriptor> lock(const fs::path& folder) {
     if (errno != EWOULDBLOCK && errno != EINTR) return os_error("lock", file.native(), errno);
     if (std::chrono::steady_clock::now() > end) {
       return make_error(
-          fmt::format("{}: another `muster repair` or `muster claim` has held the "
-                      "lock for 30 s; try again when it has ended",
-                      file.string()));
+          "{}: another `muster repair` or `muster claim` has held the "
+          "lock for 30 s; try again when it has ended",
+          file.string());
     }
     std::this_thread::sleep_for(kPause);
   }
@@ -55,10 +55,10 @@ Result<std::vector<RepairRecord>> parse_journal(std::string_view text, const fs:
     const auto end = text.find('\n');
     auto record = from_json<RepairRecord>(text.substr(0, end));
     if (!record || end == std::string_view::npos) {
-      return make_error(fmt::format(
+      return make_error(
           "{}:{}: a damaged record{}; an operation may be under way: find out what happened to the "
           "node, then correct or delete the line",
-          file.string(), number, record ? "" : fmt::format(" ({})", record.error().message)));
+          file.string(), number, record ? "" : fmt::format(" ({})", record.error().message));
     }
     records.push_back(*std::move(record));
     text.remove_prefix(end + 1);

@@ -57,7 +57,7 @@ Result<Report> NodeAccess::check(const std::string& check) const {
              run({muster_, "check", "--only", check, "--format", "json"}, kCheckTime));
   auto report = parse_report(ended.out);
   if (report) return report;
-  return make_error(fmt::format("no report from {}: {}", check, last_line(ended.err + ended.out)));
+  return make_error("no report from {}: {}", check, last_line(ended.err + ended.out));
 }
 
 std::optional<std::size_t> NodeAccess::processes() const {

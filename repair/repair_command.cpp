@@ -366,8 +366,8 @@ Result<std::string> resolve(const RepairCommand& command, const repair::RepairRu
   const bool waits = found != operations.end() &&
                      (repair::needs_person(*found) || found->state == State::prepared);
   if (!waits) {
-    return make_error(fmt::format("{} is not an operation that waits to be resolved",
-                                  printable(parts.front(), 80)));
+    return make_error("{} is not an operation that waits to be resolved",
+                      printable(parts.front(), 80));
   }
   const auto* const state = std::ranges::find(repair::kStateWords, parts.back());
   found->state = static_cast<State>(state - repair::kStateWords.begin());

@@ -47,7 +47,7 @@ Result<HostMemory::Area> HostMemory::allocate(std::uint64_t bytes, std::size_t p
   Area area;
   area.memory.reset(static_cast<std::byte*>(
       std::aligned_alloc(page, size)));  // NOLINT(cppcoreguidelines-no-malloc): aligned
-  if (!area.memory) return make_error(fmt::format("allocate {} bytes of host memory", size));
+  if (!area.memory) return make_error("allocate {} bytes of host memory", size);
   area.bytes = bytes;
   // Only a hint: without large pages it is slower.
   if (page == kLargePage) (void)::madvise(area.memory.get(), size, MADV_HUGEPAGE);
@@ -73,9 +73,8 @@ Result<void> HostMemory::reserve(const Operation& largest) {
   const auto large = receive < kLong ? 0 : send + receive;
   const auto need = std::min(send, kLong) + std::min(receive, kLong) + large;
   if (room_ && need > *room_) {
-    return make_error(
-        fmt::format("buffers need {}, but this rank's share of the host's available memory is {}",
-                    size_text(need), size_text(*room_)));
+    return make_error("buffers need {}, but this rank's share of the host's available memory is {}",
+                      size_text(need), size_text(*room_));
   }
   short_ = {};
   long_ = {};
@@ -94,8 +93,8 @@ Result<HostMemory::Buffers> HostMemory::lay_out(const Operation& operation) cons
   const auto& pair = all < kLong ? short_ : long_;
   if (!pair.receive.memory || all > pair.receive.bytes ||
       (!one && shape.send * width > pair.send.bytes)) {
-    return make_error(fmt::format("{} of {} bytes needs more memory than was reserved",
-                                  to_string(operation.collective), operation.bytes));
+    return make_error("{} of {} bytes needs more memory than was reserved",
+                      to_string(operation.collective), operation.bytes);
   }
   Buffers buffers{.shape = shape,
                   .whole = pair.receive.memory.get(),

@@ -3,8 +3,6 @@
 // buffers of a rank, which are reserved once and filled and verified for each operation.
 #pragma once
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <chrono>
 #include <cstddef>
@@ -102,8 +100,8 @@ class HostBackend : public Backend {
   [[nodiscard]] Result<void> supports(const Operation& /*operation*/,
                                       const Pace& pace) const override {
     if (!pace.graph && pace.together <= 1) return {};
-    return make_error(fmt::format("{} on host memory has no {}", name_,
-                                  pace.graph ? "CUDA graphs" : "groups of operations"));
+    return make_error("{} on host memory has no {}", name_,
+                      pace.graph ? "CUDA graphs" : "groups of operations");
   }
 
   [[nodiscard]] Result<void> reserve(const Operation& largest) override {

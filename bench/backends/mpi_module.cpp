@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <dlfcn.h>
-#include <fmt/format.h>
 
 #include <cstdlib>
 #include <string>
@@ -22,11 +21,10 @@ Result<StartMpi> open_mpi_module(const std::filesystem::path& module) {
   // Open MPI loads modules that need its symbols to be global. Never closed, since MPI leaves
   // threads and handlers behind.
   void* const library = ::dlopen(module.c_str(), RTLD_NOW | RTLD_GLOBAL);
-  if (library == nullptr) return make_missing(fmt::format("open the MPI module: {}", ::dlerror()));
+  if (library == nullptr) return make_missing("open the MPI module: {}", ::dlerror());
   void* const entry = ::dlsym(library, kMpiEntry);
   if (entry == nullptr) {
-    return make_error(
-        fmt::format("{} belongs to another version of this program", module.string()));
+    return make_error("{} belongs to another version of this program", module.string());
   }
   return reinterpret_cast<StartMpi>(entry);
 }
@@ -35,7 +33,7 @@ Result<std::unique_ptr<MpiJob>> start_mpi(const std::filesystem::path& module) {
   TRY_ASSIGN(const auto start, open_mpi_module(module));
   std::string why;
   std::unique_ptr<MpiJob> job(start(&why));
-  if (!job) return make_error(fmt::format("start MPI: {}", why));
+  if (!job) return make_error("start MPI: {}", why);
   return job;
 }
 

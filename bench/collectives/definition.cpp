@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bench/collectives/definition.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <array>
 #include <bit>
@@ -322,14 +320,13 @@ Result<void> can_run(const Operation& operation, int ranks) {
   const bool never_in_place =
       definition.in_pairs || definition.no_data || definition.out_of_place_only;
   if (operation.in_place && never_in_place) {
-    return make_error(fmt::format("{} cannot run in place", definition.name));
+    return make_error("{} cannot run in place", definition.name);
   }
   if (definition.in_pairs && ranks % 2 != 0) {
-    return make_error(
-        fmt::format("{} needs an even number of ranks, got {}", definition.name, ranks));
+    return make_error("{} needs an even number of ranks, got {}", definition.name, ranks);
   }
   if (definition.power_of_two && !std::has_single_bit(static_cast<unsigned>(ranks))) {
-    return make_error(fmt::format("{} needs 2, 4, 8 … ranks, got {}", definition.name, ranks));
+    return make_error("{} needs 2, 4, 8 … ranks, got {}", definition.name, ranks);
   }
   return {};
 }

@@ -55,18 +55,18 @@ Result<Collective> collective_called(std::string_view word) {
   auto names = collective_names();
   names.insert(names.end(), kSubcommands.begin(), kSubcommands.end());
   const auto near = suggestion(word, names);
-  return make_error(fmt::format(
+  return make_error(
       "unknown collective \"{}\"{}", printable(word, 80),
       near.empty() ? fmt::format("; there are {}, and the commands {}",
                                  fmt::join(collective_names(), ", "), fmt::join(kSubcommands, ", "))
-                   : near));
+                   : near);
 }
 
 // Accepts one, several with commas, or all of them.
 Result<void> take_collective(BenchCommand& command, const Words& words) {
   if (words.size() != 1) {
-    return make_error(fmt::format("expects one collective of {}, as muster-bench all_reduce",
-                                  fmt::join(collective_names(), ", ")));
+    return make_error("expects one collective of {}, as muster-bench all_reduce",
+                      fmt::join(collective_names(), ", "));
   }
   auto& all = command.collectives;
   if (words.front() == "all") {
@@ -76,7 +76,7 @@ Result<void> take_collective(BenchCommand& command, const Words& words) {
     for (const auto word : split(words.front(), ',')) {
       TRY_ASSIGN(const auto found, collective_called(trim(word)));
       if (std::ranges::find(all, found) != all.end()) {
-        return make_error(fmt::format("{} is listed twice", to_string(found)));
+        return make_error("{} is listed twice", to_string(found));
       }
       all.push_back(found);
     }
@@ -92,8 +92,8 @@ Result<void> check_sizes(const BenchCommand& command) {
   const bool listed = !command.sizes.empty();
   const bool sized = range || listed || command.step;
   if (!moves_data(command.collective) && (sized || command.min_busbw || command.acceptance)) {
-    return make_error(fmt::format("{} moves no data: it has no sizes and no bandwidth",
-                                  to_string(command.collective)));
+    return make_error("{} moves no data: it has no sizes and no bandwidth",
+                      to_string(command.collective));
   }
   const bool many = command.step && command.max && *command.max / *command.step > kMaxSteps;
   TRY(refuse_any({{listed && range, "--sizes and --min or --max exclude each other"},
@@ -103,7 +103,7 @@ Result<void> check_sizes(const BenchCommand& command) {
   auto sizes = command.sizes;
   std::ranges::sort(sizes);
   if (const auto twice = std::ranges::adjacent_find(sizes); twice != sizes.end()) {
-    return make_error(fmt::format("--sizes: {} is listed twice", size_text(*twice)));
+    return make_error("--sizes: {} is listed twice", size_text(*twice));
   }
   // The judged size must run.
   const auto at = command.at.value_or(0);
@@ -211,8 +211,7 @@ Result<void> place_fits(const BenchCommand& command) {
   if (command.local) return make_error("--local and --rank exclude each other");
   if (launcher) return make_error("--rank and --launch exclude each other");
   if (*rank >= *world) {
-    return make_error(
-        fmt::format("--rank {} exceeds --world {}: ranks are counted from 0", *rank, *world));
+    return make_error("--rank {} exceeds --world {}: ranks are counted from 0", *rank, *world);
   }
   if (*world == 1 || rendezvous) return {};
   return make_error("--rank and --world require --rendezvous, the address of rank 0");
@@ -249,7 +248,7 @@ CommandText command_text() {
 Parsed<BenchCommand> parse(std::span<const char* const> arguments) {
   auto parsed = parse_words(arguments);
   if (parsed) return parsed;
-  return make_error(fmt::format("{} (see muster-bench --help)", parsed.error().message));
+  return make_error("{} (see muster-bench --help)", parsed.error().message);
 }
 
 std::vector<const char*> with_collective_of_name(std::span<const char* const> words) {

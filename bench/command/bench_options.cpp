@@ -60,8 +60,8 @@ Result<void> take_one_type(Type& target, Text value) {
   }
   if (take_value(target, kTypeWords, ours)) return {};
   return make_error(
-      fmt::format("expects {}, or nccl-tests' float, double, half, bfloat16 or int32, got \"{}\"{}",
-                  kTypeWords, printable(value, 80), suggestion(value, words)));
+      "expects {}, or nccl-tests' float, double, half, bfloat16 or int32, got \"{}\"{}", kTypeWords,
+      printable(value, 80), suggestion(value, words));
 }
 
 // Accepts one, several with commas, or all of them.
@@ -113,8 +113,8 @@ Result<void> take_split(std::optional<Split>& target, Text value) {
   } else if (count && *count >= 2 && *count <= kMax) {
     target = Split{.by = Split::By::count, .count = static_cast<int>(*count)};
   } else {
-    return make_error(fmt::format(
-        "expects node, rail or a number of ranks of at least 2, got \"{}\"", printable(value, 80)));
+    return make_error("expects node, rail or a number of ranks of at least 2, got \"{}\"",
+                      printable(value, 80));
   }
   return {};
 }
@@ -259,8 +259,7 @@ Result<void> refuse_any(std::initializer_list<Refusal> refusals) {
 Result<void> add_setting(std::vector<std::string>& target, std::string_view value,
                          std::string_view example) {
   if (!well_formed_setting(value)) {
-    return make_error(
-        fmt::format("expects KEY=VALUE{}, got \"{}\"", example, printable(value, 80)));
+    return make_error("expects KEY=VALUE{}, got \"{}\"", example, printable(value, 80));
   }
   target.emplace_back(value);
   return {};
@@ -280,8 +279,7 @@ Result<std::uint64_t> size_from(std::string_view given) {
       plain ? Result<Bytes>(Bytes{static_cast<double>(*plain)}) : parse_quantity<BytesKind>(value);
   if (!quantity) return tl::unexpected(quantity.error());
   if (quantity->value < 1 || quantity->value > kLargest) {
-    return make_error(
-        fmt::format("expects a size from 1 B to 1024 TiB, got \"{}\"", printable(value, 80)));
+    return make_error("expects a size from 1 B to 1024 TiB, got \"{}\"", printable(value, 80));
   }
   return static_cast<std::uint64_t>(quantity->value);
 }

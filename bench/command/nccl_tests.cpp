@@ -92,8 +92,7 @@ Result<void> translate(const ForeignWord& word, const std::string& value,
                        Translation& translation) {
   const auto& [letter, name, how, option] = *word.option;
   const auto refused = [&](std::string_view why) {
-    return make_error(
-        fmt::format("{} {} (of nccl-tests): {}", word.shown, printable(value, 40), why));
+    return make_error("{} {} (of nccl-tests): {}", word.shown, printable(value, 40), why);
   };
   translation.is_foreign = true;
   switch (how) {
@@ -143,7 +142,7 @@ Result<std::vector<std::string>> from_nccl_tests(std::span<const char* const> ar
       continue;
     }
     if (!found.value && i + 1 < arguments.size()) found.value = arguments[++i];
-    if (!found.value) return make_error(fmt::format("{} needs a value", found.shown));
+    if (!found.value) return make_error("{} needs a value", found.shown);
     TRY(translate(found, *found.value, translation));
   }
   auto words = std::move(translation.words);

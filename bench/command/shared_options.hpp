@@ -87,7 +87,7 @@ template <class Command>
     std::ranges::move(takers_for<BenchCommand>(command, job_options()), std::back_inserter(takers));
   }
   const auto with_hint = [&](const Error& error) {
-    return make_error(fmt::format("{} (see {} {} --help)", error.message, text.program, text.name));
+    return make_error("{} (see {} {} --help)", error.message, text.program, text.name);
   };
   const auto line = take_line({arguments.begin(), arguments.end()}, text, takers);
   if (!line) return with_hint(line.error());

@@ -40,8 +40,7 @@ Result<std::optional<Descriptor>> connect_to_rank_0(const JoinOptions& options,
       });
       if (answer && answer->empty()) return *std::move(socket);
       const auto place = fmt::format("{} port {}", where.host, where.port);
-      if (answer)
-        return make_error(fmt::format("rank 0 at {} refuses this rank: {}", place, *answer));
+      if (answer) return make_error("rank 0 at {} refuses this rank: {}", place, *answer);
       // The deadline may cut off the last attempt, which then reports no cause.
       if (!last_failure.empty() && Clock::now() >= until) continue;
       last_failure = fmt::format("{}: {}", place, answer.error().message);

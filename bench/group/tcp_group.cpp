@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bench/group/tcp_group.hpp"
 
-#include <fmt/format.h>
 #include <sys/eventfd.h>
 
 #include <algorithm>
@@ -20,8 +19,8 @@ Result<std::unique_ptr<Group>> Group::join(JoinOptions options) {
     if (!options.listener.is_open()) {
       auto listener = listen_on(options.addresses.front());
       if (!listener) {
-        return make_error(fmt::format("{}; name another address with --rendezvous HOST:PORT",
-                                      listener.error().message));
+        return make_error("{}; name another address with --rendezvous HOST:PORT",
+                          listener.error().message);
       }
       options.listener = *std::move(listener);
     }
@@ -124,8 +123,7 @@ void TcpGroup::update_progress() {
 
 Result<void> TcpGroup::post(Kind kind, std::string_view text) {
   if (text.size() > kMaxText) {
-    return make_error(
-        fmt::format("message of {} bytes: expected at most {}", text.size(), kMaxText));
+    return make_error("message of {} bytes: expected at most {}", text.size(), kMaxText);
   }
   auto message = pack(kind, text);
   const std::lock_guard lock(mutex_);

@@ -168,20 +168,19 @@ bool is_batch_script(const Environment& environment) {
 Result<void> add_local_world(const Environment& environment, std::string_view world, Place& place) {
   if (!environment.has(kPerNode)) return {};
   const auto counts = parse_tasks_per_node(environment.text(kPerNode));
-  if (!counts) return make_error(fmt::format("{}: {}", kPerNode, counts.error().message));
+  if (!counts) return make_error("{}: {}", kPerNode, counts.error().message);
   const auto sum = std::accumulate(counts->begin(), counts->end(), std::int64_t{0});
   if (sum != place.world) {
     return make_error(
-        fmt::format("{} has {} tasks, which contradicts {}: give --rank, --world and "
-                    "--rendezvous, or name the launcher with --launch",
-                    setting(environment, kPerNode), sum, setting(environment, world)));
+        "{} has {} tasks, which contradicts {}: give --rank, --world and "
+        "--rendezvous, or name the launcher with --launch",
+        setting(environment, kPerNode), sum, setting(environment, world));
   }
   TRY_ASSIGN(const auto node, environment.number("SLURM_NODEID"));
   const auto index = static_cast<std::size_t>(node.value_or(0));
   if (index >= counts->size()) {
-    return make_error(fmt::format("{} contradicts {}, which has {} nodes",
-                                  setting(environment, "SLURM_NODEID"),
-                                  setting(environment, kPerNode), counts->size()));
+    return make_error("{} contradicts {}, which has {} nodes", setting(environment, "SLURM_NODEID"),
+                      setting(environment, kPerNode), counts->size());
   }
   if (node || counts->size() == 1) place.local_world = counts->at(index);
   return {};
@@ -195,7 +194,7 @@ Result<void> add_slurm_rendezvous(const Environment& environment, Place& place) 
     if (!environment.has(kNodes)) return {};
     auto first = first_of_hostlist(environment.text(kNodes));
     if (!first) {
-      return make_error(fmt::format("{}: {}", setting(environment, kNodes), first.error().message));
+      return make_error("{}: {}", setting(environment, kNodes), first.error().message);
     }
     host = *std::move(first);
     source = kNodes;
@@ -230,18 +229,17 @@ Result<Place> read_slurm_place(const Environment& environment) {
 Result<Place> read_pmix_place(const Environment& environment, const SizeNames& names) {
   if (!environment.has(names.world)) {
     return make_error(
-        fmt::format("{} is set, but the number of ranks is unknown: give --rank, --world and "
-                    "--rendezvous, or start with mpirun or srun --mpi=pmix",
-                    setting(environment, names.rank)));
+        "{} is set, but the number of ranks is unknown: give --rank, --world and "
+        "--rendezvous, or start with mpirun or srun --mpi=pmix",
+        setting(environment, names.rank));
   }
   TRY_ASSIGN(auto place, read_place(environment, names));
   const auto slurm = detect_slurm(environment, {});
   TRY(slurm.place);
   if (slurm.missing.empty()) {
     if (slurm.place->rank != place.rank) {
-      return make_error(
-          fmt::format("{} contradicts {}: unset one of them, or name the launcher with --launch",
-                      setting(environment, names.rank), setting(environment, kProcId)));
+      return make_error("{} contradicts {}: unset one of them, or name the launcher with --launch",
+                        setting(environment, names.rank), setting(environment, kProcId));
     }
     place = *slurm.place;
   }
@@ -264,7 +262,7 @@ struct TfConfig {
 };
 
 tl::unexpected<Error> bad_tf_config(std::string_view why) {
-  return make_error(fmt::format("{}: {}; {}", kTfConfig, why, kLaunchRemedy));
+  return make_error("{}: {}; {}", kTfConfig, why, kLaunchRemedy);
 }
 
 // The ranks are the chief, then the workers.
@@ -310,11 +308,11 @@ Result<std::vector<int>> parse_tasks_per_node(std::string_view text) {
                        : times.back() == ')' ? parse_unsigned(times.substr(2, times.size() - 3))
                                              : make_error("no closing bracket");
     if (!tasks || *tasks > UINT16_MAX || !nodes || *nodes > kMaxNodes) {
-      return make_error(fmt::format(
-          "invalid count of tasks \"{}\": expected one such as 2 or 2(x4)", printable(part, 60)));
+      return make_error("invalid count of tasks \"{}\": expected one such as 2 or 2(x4)",
+                        printable(part, 60));
     }
     if (result.size() + *nodes > kMaxNodes) {
-      return make_error(fmt::format("more than {} nodes", kMaxNodes));
+      return make_error("more than {} nodes", kMaxNodes);
     }
     result.insert(result.end(), *nodes, static_cast<int>(*tasks));
   }

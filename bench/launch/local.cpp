@@ -200,16 +200,16 @@ LocalRank become(LocalRank common, int rank_of_process, int index) {
 Result<void> may_become(const Place& place, int count) {
   constexpr int kMax = 1024;
   if (count < 1 || count > kMax) {
-    return make_error(fmt::format("--local {}: expected 1 to {} ranks", count, kMax));
+    return make_error("--local {}: expected 1 to {} ranks", count, kMax);
   }
   if (place.world > INT_MAX / count) {
-    return make_error(fmt::format("--local {} is too many", count));
+    return make_error("--local {} is too many", count);
   }
   if (place.mpi || place.local_world.value_or(1) > 1) {
-    return make_error(fmt::format(
+    return make_error(
         "--local {} contradicts the launcher ({}), which starts each rank itself: leave out "
         "--local, or give --launch alone",
-        count, to_string(place.launcher)));
+        count, to_string(place.launcher));
   }
   return {};
 }
@@ -225,8 +225,8 @@ Result<std::variant<LocalRank, LocalEnd>> fork_local_ranks(const Place& place,
     const pid_t pid = fork_child(1);
     if (pid == 0) return become(std::move(common), place.rank, index);
     if (pid < 0) {
-      const auto error = make_error(
-          fmt::format("start rank {} of {}: {}", index, options.count, std::strerror(errno)));
+      const auto error =
+          make_error("start rank {} of {}: {}", index, options.count, std::strerror(errno));
       supervisor.kill_all();
       [[maybe_unused]] const auto end = supervisor.wait();
       return error;

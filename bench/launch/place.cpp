@@ -18,14 +18,13 @@ constexpr std::uint64_t kMaxRanks = 1U << 24U;
 
 tl::unexpected<Error> malformed(std::string_view name, std::string_view value,
                                 std::string_view expected) {
-  return make_error(
-      fmt::format("{}={}: expected {}; {}", name, printable(value, 60), expected, kLaunchRemedy));
+  return make_error("{}={}: expected {}; {}", name, printable(value, 60), expected, kLaunchRemedy);
 }
 
 Result<void> check_below(int number, std::string_view name, int bound, std::string_view of) {
   if (number < bound) return {};
-  return make_error(fmt::format("{}={} contradicts {}={}: ranks are counted from 0; {}", name,
-                                number, of, bound, kLaunchRemedy));
+  return make_error("{}={} contradicts {}={}: ranks are counted from 0; {}", name, number, of,
+                    bound, kLaunchRemedy);
 }
 
 using Detections = std::vector<Detection>;
@@ -81,9 +80,9 @@ Result<void> reconcile(const Detections& detections, Place& place) {
     const bool same = other.place->rank == place.rank && other.place->world == place.world;
     if (!same && !place.local_world) {
       return make_error(
-          fmt::format("RANK={} of WORLD_SIZE={} and {} contradict each other: unset RANK and "
-                      "WORLD_SIZE, or choose with --launch torchrun or --launch {}",
-                      place.rank, place.world, other.seen, to_string(other.launcher)));
+          "RANK={} of WORLD_SIZE={} and {} contradict each other: unset RANK and "
+          "WORLD_SIZE, or choose with --launch torchrun or --launch {}",
+          place.rank, place.world, other.seen, to_string(other.launcher));
     }
     if (!same || !other.place->mpi) continue;
     place.mpi = true;
@@ -113,8 +112,8 @@ Result<Place> forced(const Detections& detections, Launcher launcher) {
   if (launcher == Launcher::alone) return all_alone("a single process: --launch alone");
   const auto found = std::ranges::find(detections, launcher, &Detection::launcher);
   if (!found->missing.empty()) {
-    return make_error(fmt::format("--launch {} needs {} in the environment", to_string(launcher),
-                                  fmt::join(found->missing, ", ")));
+    return make_error("--launch {} needs {} in the environment", to_string(launcher),
+                      fmt::join(found->missing, ", "));
   }
   return found->place;
 }
@@ -124,10 +123,10 @@ Result<Place> alone_or_lost(const Environment& environment, const Detection& tor
   const bool others = environment.has("RANK") && environment.has("WORLD_SIZE") &&
                       environment.text("WORLD_SIZE") != "1";
   if (!others) return all_alone("a single process: no launcher was detected");
-  return make_error(fmt::format(
+  return make_error(
       "{} is set, and MASTER_ADDR is not: set it to rank 0's host, or give --rendezvous, or "
       "--launch alone for a single process",
-      torchrun.seen));
+      torchrun.seen);
 }
 
 Result<Place> choose(const Environment& environment, const LaunchFlags& flags,
@@ -167,7 +166,7 @@ Result<std::optional<int>> Environment::number(std::string_view name) const {
 
 Result<int> Environment::required(std::string_view name) const {
   TRY_ASSIGN(const auto value, number(name));
-  if (!value) return make_error(fmt::format("{} is not set", name));
+  if (!value) return make_error("{} is not set", name);
   return *value;
 }
 
@@ -187,8 +186,7 @@ std::string setting(const Environment& environment, std::string_view name) {
 
 Result<void> check_place(const Place& place, const SizeNames& names) {
   if (place.world == 0) {
-    return make_error(
-        fmt::format("{}=0: expected at least one rank; {}", names.world, kLaunchRemedy));
+    return make_error("{}=0: expected at least one rank; {}", names.world, kLaunchRemedy);
   }
   TRY(check_below(place.rank, names.rank, place.world, names.world));
   if (place.local_rank && place.local_world) {
@@ -205,8 +203,8 @@ Result<Place> read_place(const Environment& environment, const SizeNames& names)
   Place place{.rank = rank, .world = world, .local_rank = local_rank, .local_world = local_world};
   TRY(check_place(place, names));
   if (place.local_world && *place.local_world > place.world) {
-    return make_error(fmt::format("{}={} is more than {}={}: {}", names.local_world,
-                                  *place.local_world, names.world, place.world, kLaunchRemedy));
+    return make_error("{}={} is more than {}={}: {}", names.local_world, *place.local_world,
+                      names.world, place.world, kLaunchRemedy);
   }
   return place;
 }
@@ -233,8 +231,8 @@ Result<Launcher> parse_launcher(std::string_view name) {
   if (found != kLaunchers.end()) return found->launcher;
   std::vector<std::string_view> names;
   for (const auto& each : kLaunchers) names.push_back(each.name);
-  return make_error(fmt::format("unknown launcher \"{}\": expected {}", printable(name, 60),
-                                fmt::join(names, ", ")));
+  return make_error("unknown launcher \"{}\": expected {}", printable(name, 60),
+                    fmt::join(names, ", "));
 }
 
 Result<Place> find_place(const Variables& variables, const LaunchFlags& flags) {

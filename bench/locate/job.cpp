@@ -122,8 +122,8 @@ Result<Nodes> nodes_of(const Agreement& agreed) {
     const auto name = [&](auto at) {
       return agreed.hosts[static_cast<std::size_t>(at - ranks.begin())];
     };
-    return make_error(fmt::format("{} has {} ranks and {} has {}, expected as many on each node",
-                                  name(least), *least, name(most), *most));
+    return make_error("{} has {} ranks and {} has {}, expected as many on each node", name(least),
+                      *least, name(most), *most);
   }
   return Nodes{.names = agreed.hosts, .devices = *most, .leaves = {}, .leaf_names = {}, .pods = {}};
 }

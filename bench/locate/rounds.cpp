@@ -68,7 +68,7 @@ Result<void> Rounds::repeat(const std::vector<NodeGroup>& groups, int repeats,
   }
   TRY_ASSIGN(auto more, measurer_.measure(left, repeats));
   if (more.size() != left.size()) {
-    return make_error(fmt::format("{} rates for {} groups", more.size(), left.size()));
+    return make_error("{} rates for {} groups", more.size(), left.size());
   }
   operations_ += left.size() * static_cast<std::uint64_t>(repeats);
   for (std::size_t i = 0; i < places.size(); ++i) {

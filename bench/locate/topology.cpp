@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reads which leaf switch each node hangs from.
-#include <fmt/format.h>
 
 #include <algorithm>
 #include <map>
@@ -33,7 +32,7 @@ Result<SwitchLine> parse_slurm(const std::vector<std::string_view>& words) {
     } else if (key == "switches") {
       found.switches = value;
     } else if (key != "linkspeed") {
-      return make_error(fmt::format("unknown word \"{}\"", printable(word, 80)));
+      return make_error("unknown word \"{}\"", printable(word, 80));
     }
   }
   if (found.name.empty()) return make_error("no SwitchName");
@@ -53,7 +52,7 @@ using NodesByName = std::map<std::string, Node>;
 Result<void> add_leaf(Nodes& nodes, const NodesByName& known, const std::string& leaf,
                       const std::vector<std::string>& names) {
   if (std::ranges::count(nodes.leaf_names, leaf) > 0) {
-    return make_error(fmt::format("duplicate switch \"{}\"", printable(leaf, 80)));
+    return make_error("duplicate switch \"{}\"", printable(leaf, 80));
   }
   const auto index = static_cast<int>(nodes.leaf_names.size());
   nodes.leaf_names.push_back(leaf);
@@ -62,8 +61,8 @@ Result<void> add_leaf(Nodes& nodes, const NodesByName& known, const std::string&
     if (node == known.end()) continue;
     auto& own = nodes.leaves[node->second];
     if (own != kNoLeaf) {
-      return make_error(fmt::format("{} already hangs from {}", name,
-                                    nodes.leaf_names[static_cast<std::size_t>(own)]));
+      return make_error("{} already hangs from {}", name,
+                        nodes.leaf_names[static_cast<std::size_t>(own)]);
     }
     own = index;
   }
@@ -111,13 +110,13 @@ Result<void> set_topology(Nodes& nodes, std::string_view text, std::string_view 
     const auto whole = std::exchange(line, {});
     if (trim(whole).empty()) continue;
     if (const auto read = read_line(trim(whole)); !read) {
-      return make_error(fmt::format("{}:{}: {}", file, number, read.error().message));
+      return make_error("{}:{}: {}", file, number, read.error().message);
     }
   }
-  if (!line.empty()) return make_error(fmt::format("{}: the last line is incomplete", file));
+  if (!line.empty()) return make_error("{}: the last line is incomplete", file);
   set_pods(nodes, above);  // a switch may be named before those below it
   if (std::ranges::all_of(nodes.leaves, [](int leaf) { return leaf == kNoLeaf; })) {
-    return make_error(fmt::format("{}: names none of the nodes of this run", file));
+    return make_error("{}: names none of the nodes of this run", file);
   }
   return {};
 }

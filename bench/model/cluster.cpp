@@ -21,7 +21,7 @@ constexpr std::uint64_t kMaxPerNode = 64;
 constexpr double kBitsPerByte = 8;
 
 tl::unexpected<Error> sim_error(std::string_view what) {
-  return make_error(fmt::format("--sim: {}", printable(what)));
+  return make_error("--sim: {}", printable(what));
 }
 
 template <class Table>
@@ -45,7 +45,7 @@ Result<void> set_count(int& target, std::string_view text, std::uint64_t least,
                        std::uint64_t most) {
   const auto number = parse_unsigned(text);
   if (!number || *number < least || *number > most) {
-    return make_error(fmt::format("invalid number \"{}\", expected {} to {}", text, least, most));
+    return make_error("invalid number \"{}\", expected {} to {}", text, least, most);
   }
   target = static_cast<int>(*number);
   return {};
@@ -55,7 +55,7 @@ Result<void> set_count(int& target, std::string_view text, std::uint64_t least,
 Result<void> set_share(double& target, std::string_view text) {
   const auto number = parse_number(text);
   if (!number || *number <= 0 || *number > 1) {
-    return make_error(fmt::format("invalid share \"{}\", expected above 0 and at most 1", text));
+    return make_error("invalid share \"{}\", expected above 0 and at most 1", text);
   }
   target = *number;
   return {};
@@ -89,7 +89,7 @@ Result<void> set_hcas(SimCluster& cluster, std::string_view text) {
 
 Result<void> set_algorithm(bool& tree, std::string_view text) {
   if (text != "ring" && text != "tree") {
-    return make_error(fmt::format("unknown algorithm \"{}\", expected ring or tree", text));
+    return make_error("unknown algorithm \"{}\", expected ring or tree", text);
   }
   tree = text == "tree";
   return {};
@@ -97,7 +97,7 @@ Result<void> set_algorithm(bool& tree, std::string_view text) {
 
 Result<void> set_seed(std::uint64_t& target, std::string_view text) {
   const auto number = parse_unsigned(text);
-  if (!number) return make_error(fmt::format("invalid number \"{}\"", text));
+  if (!number) return make_error("invalid number \"{}\"", text);
   target = *number;
   return {};
 }
@@ -149,8 +149,8 @@ Result<void> add_fault(SimCluster& cluster, std::string_view text) {
     return each.name == named->name && arguments_of(each).size() + 1 == words.size();
   });
   if (form == kFaults.end()) {
-    return make_error(fmt::format("invalid fault \"{}\", expected {}{}{}", text, named->name,
-                                  named->arguments.empty() ? "" : ":", named->arguments));
+    return make_error("invalid fault \"{}\", expected {}{}{}", text, named->name,
+                      named->arguments.empty() ? "" : ":", named->arguments);
   }
   SimFault fault{.kind = form->kind};
   const auto arguments = arguments_of(*form);
@@ -162,7 +162,7 @@ Result<void> add_fault(SimCluster& cluster, std::string_view text) {
     }
     const auto number = parse_unsigned(word);
     if (!number) {
-      return make_error(fmt::format("invalid fault \"{}\": \"{}\" is not a number", text, word));
+      return make_error("invalid fault \"{}\": \"{}\" is not a number", text, word);
     }
     (i == 0 ? fault.first : fault.second) = *number;
   }

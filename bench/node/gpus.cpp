@@ -121,7 +121,7 @@ Result<Wrong> NodeGpu::verify(cuda::Pointer memory, std::uint64_t count, std::si
 
 Result<std::span<std::uint64_t>> NodeGpu::pin(std::uint64_t bytes) {
   if (library_.host_allocate.call == nullptr || library_.host_free.call == nullptr) {
-    return make_error(fmt::format("{} offers no pinned memory", library_.path));
+    return make_error("{} offers no pinned memory", library_.path);
   }
   TRY_ASSIGN(const auto cpu, cpu_near(first_->pci_address()));
   void* memory = nullptr;
@@ -243,7 +243,7 @@ Result<NodeGpus> open_gpus(const TestInput& input) {
   ::setenv("CUDA_DEVICE_ORDER", "PCI_BUS_ID", 0);
   const auto library = cuda::open_library(input.cuda);
   if (!library && library.error().missing) {
-    return make_missing(fmt::format("no CUDA driver: {}", library.error().message));
+    return make_missing("no CUDA driver: {}", library.error().message);
   }
   TRY(library);
   const int started = library->init.call(0);

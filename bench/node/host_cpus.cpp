@@ -26,7 +26,7 @@ namespace {
 constexpr std::size_t kBits = sizeof(unsigned long) * CHAR_BIT;
 
 tl::unexpected<Error> failed(std::string_view what) {
-  return make_error(fmt::format("{}: {}", what, errno_text(errno)));
+  return make_error("{}: {}", what, errno_text(errno));
 }
 
 // "32768K" of a cache.
@@ -113,9 +113,8 @@ Result<void> on_each(std::span<const unsigned> cpus, const std::function<void(st
   }
   for (auto& thread : threads) thread.join();
   if (failed() == bound.end()) return {};
-  return make_error(fmt::format("run on CPU {}: {}",
-                                cpus[static_cast<std::size_t>(failed() - bound.begin())],
-                                failed()->error().message));
+  return make_error("run on CPU {}: {}", cpus[static_cast<std::size_t>(failed() - bound.begin())],
+                    failed()->error().message);
 }
 
 void Gate::pass() {

@@ -147,7 +147,7 @@ Result<DiskReads> read_disk(const DiskReadPlan& plan) {
   const Descriptor file(::open(plan.path.c_str(), O_RDONLY | O_DIRECT | O_CLOEXEC));
   if (!file.is_open()) return os_error("open", plan.path, errno);
   if (plan.block == 0 || plan.size < plan.block) {
-    return make_error(fmt::format("{} is smaller than one read", plan.path));
+    return make_error("{} is smaller than one read", plan.path);
   }
   TRY_ASSIGN(auto buffers, FreshMemory::reserve(std::uint64_t{plan.depth} * plan.block));
   return DiskReader(plan, file.get(), std::move(buffers)).run();

@@ -30,7 +30,7 @@ Result<int> gpus_for_nccl(const TestInput& input) {
   if (gpus < 2) return make_missing("the node has only one GPU");
   const auto library = nccl::open_library(input.nccl);
   if (!library && library.error().missing) {
-    return make_missing(fmt::format("no NCCL: {}", library.error().message));
+    return make_missing("no NCCL: {}", library.error().message);
   }
   TRY(library);
   return gpus;

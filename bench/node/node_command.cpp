@@ -225,13 +225,12 @@ class NodeRun {
     const auto now = Clock::now();
     const auto time = time_of(test);
     if (Span(deadline_ - now) < time) {
-      ran.result =
-          make_error(fmt::format("not run: too little is left of the budget of {:.0f} s (--budget)",
-                                 Span(deadline_ - begin_).count()));
+      ran.result = make_error("not run: too little is left of the budget of {:.0f} s (--budget)",
+                              Span(deadline_ - begin_).count());
       return ran;
     }
     if (test.needs_idle_gpus() && !busy_.empty()) {
-      ran.result = make_error(fmt::format("not run: {}; --even-if-busy runs it anyway", busy_));
+      ran.result = make_error("not run: {}; --even-if-busy runs it anyway", busy_);
       return ran;
     }
     const TestInput asked{

@@ -94,8 +94,8 @@ Result<std::vector<std::string>> tests_called(std::string_view globs) {
     if (!known) {
       std::vector<std::string> names;
       for (const auto& test : kTests) names.emplace_back(test.name);
-      return make_error(fmt::format("unknown test \"{}\"{}; there are {}", printable(glob, 80),
-                                    suggestion(glob, names), fmt::join(names, ", ")));
+      return make_error("unknown test \"{}\"{}; there are {}", printable(glob, 80),
+                        suggestion(glob, names), fmt::join(names, ", "));
     }
     found.emplace_back(glob);
   }
@@ -161,7 +161,7 @@ std::string to_json(const Result<TestResult>& result) {
 
 Result<TestResult> parse_result(std::string_view text) {
   auto answer = from_json<TestAnswer>(text);
-  if (!answer) return make_error(fmt::format("the result of a test: {}", answer.error().message));
+  if (!answer) return make_error("the result of a test: {}", answer.error().message);
   if (answer->error.empty()) return std::move(answer->result);
   return tl::unexpected(Error{.message = answer->error, .missing = answer->missing});
 }

@@ -22,26 +22,26 @@ bool is_time(double seconds, int ranks) {
 // A missing rank would make the result look too good.
 Result<void> check_samples(int ranks, const std::vector<Samples>& samples) {
   if (samples.size() != static_cast<std::size_t>(ranks)) {
-    return make_error(fmt::format("{} of {} ranks sent their times", samples.size(), ranks));
+    return make_error("{} of {} ranks sent their times", samples.size(), ranks);
   }
   std::vector<bool> seen(static_cast<std::size_t>(ranks));
   for (const auto& [rank, seconds, cpu_seconds] : samples) {
     if (rank < 0 || rank >= ranks || seen[static_cast<std::size_t>(rank)]) {
-      return make_error(fmt::format("rank {} sent its times twice, or is not a rank", rank));
+      return make_error("rank {} sent its times twice, or is not a rank", rank);
     }
     seen[static_cast<std::size_t>(rank)] = true;
     const auto& first = samples.front();
     if (seconds.empty() || seconds.size() != first.seconds.size()) {
-      return make_error(fmt::format("rank {} sent {} times, rank {} sent {}", rank, seconds.size(),
-                                    first.rank, first.seconds.size()));
+      return make_error("rank {} sent {} times, rank {} sent {}", rank, seconds.size(), first.rank,
+                        first.seconds.size());
     }
     if (cpu_seconds.size() != first.cpu_seconds.size()) {
-      return make_error(fmt::format("rank {} sent {} CPU times, rank {} sent {}", rank,
-                                    cpu_seconds.size(), first.rank, first.cpu_seconds.size()));
+      return make_error("rank {} sent {} CPU times, rank {} sent {}", rank, cpu_seconds.size(),
+                        first.rank, first.cpu_seconds.size());
     }
     for (const double each : seconds) {
       if (is_time(each, ranks)) continue;
-      return make_error(fmt::format("rank {} sent an invalid time: {} s", rank, each));
+      return make_error("rank {} sent an invalid time: {} s", rank, each);
     }
   }
   return {};

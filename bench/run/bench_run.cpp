@@ -253,8 +253,8 @@ Result<Report> run_own(const std::vector<std::string>& words, Variables variable
                                             .limit = deadline}));
   if (auto report = parse_report(ended.out)) return report;
   const auto lines = split_lines(ended.err);
-  return make_error(fmt::format("muster-bench exited with status {}: {}", ended.status,
-                                printable(lines.empty() ? "no output" : lines.back(), 300)));
+  return make_error("muster-bench exited with status {}: {}", ended.status,
+                    printable(lines.empty() ? "no output" : lines.back(), 300));
 }
 
 }  // namespace muster::bench

@@ -242,15 +242,14 @@ Result<bool> fits(int rank, int size, Place& place, bool needed) {
 Result<std::string> job_secret(const BenchCommand& command, const Variables& variables) {
   if (command.secret_file.empty()) return muster::value_of(variables, "MUSTER_JOB_SECRET");
   const auto secret = Root().read(command.secret_file);
-  if (!secret) return make_error(fmt::format("--secret-file: {}", secret.error().message));
+  if (!secret) return make_error("--secret-file: {}", secret.error().message);
   const auto file = printable(command.secret_file);
   std::error_code gone;
   const auto mode = std::filesystem::status(command.secret_file, gone).permissions();
   if (!gone && (mode & std::filesystem::perms(0007)) != std::filesystem::perms::none) {
-    return make_error(
-        fmt::format("--secret-file: {} is open to all users: chmod o-rwx {}", file, file));
+    return make_error("--secret-file: {} is open to all users: chmod o-rwx {}", file, file);
   }
-  if (trim(*secret).empty()) return make_error(fmt::format("--secret-file: {} is empty", file));
+  if (trim(*secret).empty()) return make_error("--secret-file: {} is empty", file);
   return std::string(trim(*secret));
 }
 

@@ -155,21 +155,20 @@ Result<std::vector<Operation>> operations_of(const BenchCommand& command,
                                              const std::vector<std::uint64_t>& sizes,
                                              const Backend& backend) {
   if (command.root >= backend.ranks()) {
-    return make_error(
-        fmt::format("--root: rank {} is not one of {} ranks", command.root, backend.ranks()));
+    return make_error("--root: rank {} is not one of {} ranks", command.root, backend.ranks());
   }
   const auto [smallest, largest] = std::ranges::minmax(sizes);
   if (const auto least = least_size(command, backend.ranks()); smallest < least) {
-    return make_error(fmt::format("{} of {} among {} needs {} or more, got {}",
-                                  to_string(command.collective), to_string(command.type),
-                                  counted(static_cast<std::uint64_t>(backend.ranks()), "rank"),
-                                  size_text(least), size_text(smallest)));
+    return make_error("{} of {} among {} needs {} or more, got {}", to_string(command.collective),
+                      to_string(command.type),
+                      counted(static_cast<std::uint64_t>(backend.ranks()), "rank"),
+                      size_text(least), size_text(smallest));
   }
   if (reduces(command.collective) && !can_verify(command.type, command.reduction)) {
     return make_error(
-        fmt::format("--op {} of {} cannot be verified: its rounding errors are as "
-                    "large as the differences between results",
-                    to_string(command.reduction), to_string(command.type)));
+        "--op {} of {} cannot be verified: its rounding errors are as "
+        "large as the differences between results",
+        to_string(command.reduction), to_string(command.type));
   }
   std::vector<Operation> operations;
   std::optional<Error> refused;

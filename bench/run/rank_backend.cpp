@@ -133,14 +133,14 @@ Result<std::vector<RankPart>> parts_of(const Split& split, const std::vector<Ran
   std::vector<RankPart> parts;
   for (auto& [key, ranks] : by_key) {
     if (ranks.size() < 2) {
-      return make_error(fmt::format(
-          "--split: rank {} would be alone, and one rank has no bandwidth", ranks.front()));
+      return make_error("--split: rank {} would be alone, and one rank has no bandwidth",
+                        ranks.front());
     }
     auto name = name_of(split, key, ranks, hosts);
     parts.push_back({.name = std::move(name), .ranks = std::move(ranks)});
   }
   if (parts.size() < 2) {
-    return make_error(fmt::format("--split: all {} ranks would be together", places.size()));
+    return make_error("--split: all {} ranks would be together", places.size());
   }
   return parts;
 }

@@ -123,7 +123,7 @@ Result<std::string> random_secret() {
 Result<void> send_greeting(int socket, const Identity& self, int to) {
   const auto greeting = greeting_from(self, to, self.name);
   if (::send(socket, &greeting, sizeof greeting, MSG_NOSIGNAL) >= 0) return {};
-  return make_error(fmt::format("send: {}", std::strerror(errno)));
+  return make_error("send: {}", std::strerror(errno));
 }
 
 Result<std::string> receive_answer(int socket, const Identity& self, int from,

@@ -54,7 +54,7 @@ Result<std::vector<Address>> look_up(const Endpoint& where, int flags) {
   const auto port = fmt::to_string(where.port);
   const int error = ::getaddrinfo(where.host.c_str(), port.c_str(), &hints, &found);
   if (error != 0) {
-    return make_error(fmt::format("look up {}: {}", where.host, ::gai_strerror(error)));
+    return make_error("look up {}: {}", where.host, ::gai_strerror(error));
   }
   const std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)> owner(found, &::freeaddrinfo);
   std::vector<Address> result;
@@ -95,7 +95,7 @@ std::optional<FoundAddress> describe(const ifaddrs& each) {
 }
 
 tl::unexpected<Error> system_error(std::string_view call, int error) {
-  return make_error(fmt::format("{}: {}", call, std::strerror(error)));
+  return make_error("{}: {}", call, std::strerror(error));
 }
 
 // Waits until a socket of `poller` is ready.
@@ -155,9 +155,8 @@ Result<Endpoint> parse_endpoint(std::string_view text) {
   if (port && *port > 0 && *port <= UINT16_MAX && !host.empty() && !ambiguous) {
     return Endpoint{.host = std::string(host), .port = static_cast<std::uint16_t>(*port)};
   }
-  return make_error(
-      fmt::format("invalid HOST:PORT \"{}\": expected one such as node1:6105 or [fd00::1]:6105",
-                  printable(text, 100)));
+  return make_error("invalid HOST:PORT \"{}\": expected one such as node1:6105 or [fd00::1]:6105",
+                    printable(text, 100));
 }
 
 bool is_loopback(const Endpoint& endpoint) {
@@ -190,14 +189,13 @@ Result<Descriptor> listen_on(const Endpoint& where) {
   }
   auto socket = listen_on_host(is_loopback(where) ? where.host : "0.0.0.0");
   if (socket) return socket;
-  return make_error(
-      fmt::format("listen on {} port {}: {}", where.host, where.port, socket.error().message));
+  return make_error("listen on {} port {}: {}", where.host, where.port, socket.error().message);
 }
 
 Result<std::uint16_t> port_of(const Descriptor& listener) {
   Address address{.length = sizeof(sockaddr_storage)};
   if (::getsockname(listener.get(), address.get(), &address.length) != 0) {
-    return make_error(fmt::format("getsockname: {}", std::strerror(errno)));
+    return make_error("getsockname: {}", std::strerror(errno));
   }
   // The port has the same offset in both families.
   sockaddr_in inside{};
@@ -211,7 +209,7 @@ Result<Listener> listen_anywhere() {
 
   ifaddrs* list = nullptr;
   if (::getifaddrs(&list) != 0) {
-    return make_error(fmt::format("list interfaces: {}", std::strerror(errno)));
+    return make_error("list interfaces: {}", std::strerror(errno));
   }
   const std::unique_ptr<ifaddrs, decltype(&::freeifaddrs)> owner(list, &::freeifaddrs);
   std::vector<FoundAddress> found;
@@ -251,7 +249,7 @@ Result<Descriptor> connect_once(const Endpoint& endpoint, Clock::time_point dead
     if (socket) return socket;
     last = socket.error();
   }
-  return make_error(fmt::format("{} port {}: {}", endpoint.host, endpoint.port, last.message));
+  return make_error("{} port {}: {}", endpoint.host, endpoint.port, last.message);
 }
 
 Result<Descriptor> connect_to(const std::vector<Endpoint>& endpoints, Clock::time_point deadline) {
@@ -303,14 +301,13 @@ Result<void> allow_descriptors(std::string_view who, std::size_t wanted) {
   if (::getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= wanted) return {};
   if (limit.rlim_max < wanted) {
     return make_error(
-        fmt::format("{} needs {} file descriptors, and may have {}: raise the hard limit "
-                    "(ulimit -Hn, or LimitNOFILE of the service that starts it)",
-                    who, wanted, limit.rlim_max));
+        "{} needs {} file descriptors, and may have {}: raise the hard limit "
+        "(ulimit -Hn, or LimitNOFILE of the service that starts it)",
+        who, wanted, limit.rlim_max);
   }
   limit.rlim_cur = limit.rlim_max;
   if (::setrlimit(RLIMIT_NOFILE, &limit) == 0) return {};
-  return make_error(
-      fmt::format("raise the limit to {} file descriptors: {}", wanted, std::strerror(errno)));
+  return make_error("raise the limit to {} file descriptors: {}", wanted, std::strerror(errno));
 }
 
 }  // namespace muster::bench

@@ -22,9 +22,8 @@ constexpr std::uint64_t kMaxWidth = 1U << 20U;
 Result<std::uint64_t> number_in(std::string_view text, std::uint64_t step, std::uint64_t most) {
   const auto number = parse_unsigned(text);
   if (number && *number > 0 && *number <= most && *number % step == 0) return *number;
-  return make_error(
-      fmt::format("invalid size \"{}\", expected a {} up to {}", printable(text, 40),
-                  step == 1 ? "number of layers" : fmt::format("multiple of {}", step), most));
+  return make_error("invalid size \"{}\", expected a {} up to {}", printable(text, 40),
+                    step == 1 ? "number of layers" : fmt::format("multiple of {}", step), most);
 }
 
 using C = TrainCommand;
@@ -153,9 +152,9 @@ Result<Transformer> parse_transformer(std::string_view text) {
     std::vector<std::string> names;
     for (const auto& each : known) names.push_back(each.name);
     return make_error(
-        fmt::format("unknown model \"{}\"{}; there are {}, or "
-                    "LAYERSxHIDDENxFEED_FORWARD as 32x4096x11008",
-                    printable(text, 40), suggestion(text, names), fmt::join(names, ", ")));
+        "unknown model \"{}\"{}; there are {}, or "
+        "LAYERSxHIDDENxFEED_FORWARD as 32x4096x11008",
+        printable(text, 40), suggestion(text, names), fmt::join(names, ", "));
   }
   TRY_ASSIGN(const auto layers, number_in(words[0], 1, kMaxLayers));
   TRY_ASSIGN(const auto hidden, number_in(words[1], kStep, kMaxWidth));

@@ -29,8 +29,8 @@ std::string suggested_checks(Text word) {
 Result<void> take_checks(Words& target, Text value) {
   for (const auto glob : split(value, ',')) {
     if (names_check(trim(glob))) continue;
-    return make_error(fmt::format("no check matches \"{}\"{}", printable(glob, 80),
-                                  suggested_checks(trim(glob))));
+    return make_error("no check matches \"{}\"{}", printable(glob, 80),
+                      suggested_checks(trim(glob)));
   }
   for (const auto glob : split(value, ',')) target.emplace_back(trim(glob));
   return {};
@@ -39,7 +39,7 @@ Result<void> take_checks(Words& target, Text value) {
 Result<void> take_check(std::string& target, Text value) {
   const auto& ids = check_ids();
   if (std::ranges::find(ids, value) == ids.end()) {
-    return make_error(fmt::format("no check {}{}", printable(value, 80), suggestion(value, ids)));
+    return make_error("no check {}{}", printable(value, 80), suggestion(value, ids));
   }
   target = value;
   return {};
@@ -48,9 +48,8 @@ Result<void> take_check(std::string& target, Text value) {
 template <bool kWithExample>
 Result<void> take_setting(Words& target, Text value) {
   if (!well_formed_setting(value)) {
-    return make_error(fmt::format("invalid setting \"{}\", expected KEY=VALUE{}",
-                                  printable(value, 80),
-                                  kWithExample ? " such as host.memory.tolerance=3%" : ""));
+    return make_error("invalid setting \"{}\", expected KEY=VALUE{}", printable(value, 80),
+                      kWithExample ? " such as host.memory.tolerance=3%" : "");
   }
   target.emplace_back(value);
   return {};
@@ -81,15 +80,14 @@ Result<void> take_age(std::optional<Seconds>& target, Text value) {
   constexpr double kOldest = 400.0 * 24 * 3600;
   const auto age = parse_quantity<SecondsKind>(value);
   if (age && age->value > 0 && age->value <= kOldest) return put(target, age);
-  return make_error(
-      fmt::format("invalid time \"{}\", expected 90s, 30min, 24h or 7d, and at most 400 d",
-                  printable(value, 40)));
+  return make_error("invalid time \"{}\", expected 90s, 30min, 24h or 7d, and at most 400 d",
+                    printable(value, 40));
 }
 
 Result<void> take_slots(std::optional<int>& target, Text value) {
   const auto slots = take_number(value, 1);
   if (slots && *slots <= 65536) return put(target, slots);
-  return make_error(fmt::format("invalid number of processes \"{}\"", printable(value, 40)));
+  return make_error("invalid number of processes \"{}\"", printable(value, 40));
 }
 
 // The options that several commands share.

@@ -197,9 +197,8 @@ Result<void> finish(ProfilesCommand& command, const Words& words) {
   const std::string verb = words.empty() ? "" : words.front();
   const Words verbs{"show", "export", "make"};
   if (!words.empty() && std::ranges::count(verbs, verb) == 0) {
-    return make_error(
-        fmt::format("unexpected word \"{}\", expected show NAME, export DIR or make NAME{}",
-                    printable(verb, 80), suggestion(verb, verbs)));
+    return make_error("unexpected word \"{}\", expected show NAME, export DIR or make NAME{}",
+                      printable(verb, 80), suggestion(verb, verbs));
   }
   if (verb == "show") command.show = words.back();
   if (verb == "export") command.export_to = words.back();
@@ -283,9 +282,8 @@ Result<void> finish(FleetCommand& command, const Words& words) {
   command.question = words.empty() ? "show" : words.front();
   if (!words.empty()) command.words.assign(words.begin() + 1, words.end());
   if (std::ranges::find(questions, command.question) == questions.end()) {
-    return make_error(fmt::format("unknown word \"{}\", expected {}{}",
-                                  printable(command.question, 80), fmt::join(questions, ", "),
-                                  suggestion(command.question, questions)));
+    return make_error("unknown word \"{}\", expected {}{}", printable(command.question, 80),
+                      fmt::join(questions, ", "), suggestion(command.question, questions));
   }
   const auto given = command.words.size();
   return check_usage({
@@ -390,13 +388,12 @@ Result<Invocation> refuse_command(const Words& left) {
   if (left.empty()) return make_error("expected a command");
   const auto& word = left.front();
   if (word.starts_with('-')) {
-    return make_error(fmt::format("unknown option {}{}", printable(word, 80),
-                                  suggestion(word, {"--help", "--version"})));
+    return make_error("unknown option {}{}", printable(word, 80),
+                      suggestion(word, {"--help", "--version"}));
   }
   Words names{std::string(kHelp)};
   for (const auto& command : command_texts()) names.emplace_back(command.name);
-  return make_error(
-      fmt::format("unknown command {}{}", printable(word, 80), suggestion(word, names)));
+  return make_error("unknown command {}{}", printable(word, 80), suggestion(word, names));
 }
 
 // `muster help`, `muster help check`.
@@ -410,9 +407,8 @@ Result<Invocation> answer_help(const Words& words) {
 Result<Invocation> with_hint(Result<Invocation> result, std::string_view command) {
   if (result) return result;
   const auto* space = command.empty() ? "" : " ";
-  return make_error(fmt::format("{}{}{} (see muster{}{} --help)", command,
-                                command.empty() ? "" : ": ", result.error().message, space,
-                                command));
+  return make_error("{}{}{} (see muster{}{} --help)", command, command.empty() ? "" : ": ",
+                    result.error().message, space, command);
 }
 
 // A line that does not begin with a command.

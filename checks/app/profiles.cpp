@@ -107,15 +107,14 @@ Result<void> write_shipped(const std::filesystem::path& folder) {
     std::error_code failure;
     const auto status = std::filesystem::symlink_status(path, failure);
     if (!std::filesystem::exists(status)) continue;
-    return make_error(fmt::format("{} already exists; nothing was written", path.string()));
+    return make_error("{} already exists; nothing was written", path.string());
   }
   for (const auto& file : shipped_files()) {
     const auto path = folder / file.name;
     std::error_code failure;
     std::filesystem::create_directories(path.parent_path(), failure);
     if (failure) {
-      return make_error(
-          fmt::format("create {}: {}", path.parent_path().string(), failure.message()));
+      return make_error("create {}: {}", path.parent_path().string(), failure.message());
     }
     if (auto written = replace_file(path, file.text, 0644); !written) return written;
   }
@@ -134,9 +133,9 @@ Result<void> check_name(const ProfileSources& sources, const std::string& name) 
                               (c >= '0' && c <= '9') || c == '_' || c == '-' || c == '.';
                      });
   if (!plain || name.ends_with(".yaml")) {
-    return make_error(fmt::format(
+    return make_error(
         "invalid profile name \"{}\", expected letters, digits, _, - and ., such as trainer_h100",
-        printable(name, 80)));
+        printable(name, 80));
   }
   ProfileSources shipped = sources;
   shipped.site.clear();
@@ -145,7 +144,7 @@ Result<void> check_name(const ProfileSources& sources, const std::string& name) 
   const bool taken = std::ranges::any_of(
       known, [&](const std::string& each) { return plain_profile_name(each) == wanted; });
   if (wanted == kDefaults || taken) {
-    return make_error(fmt::format("muster ships a profile named {}; choose another name", name));
+    return make_error("muster ships a profile named {}; choose another name", name);
   }
   return {};
 }

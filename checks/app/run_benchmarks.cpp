@@ -132,7 +132,7 @@ Clock::duration add_node_tests(Report& report, const Snapshot& snapshot, const s
                  fmt::format("--budget={:.1f} s", own), "--format=json", "--verbose"},
                 limit);
   auto answer = ended ? nhc::parse_output({ended->status, ended->out, ended->err})
-                      : make_error(fmt::format("muster-bench: {}", ended.error().message));
+                      : make_error("muster-bench: {}", ended.error().message);
   if (answer) {
     add_findings(report, std::move(answer->findings), ids_of(*answer));
   } else {

@@ -100,9 +100,9 @@ Result<std::vector<std::string>> json_files(const std::string& directory) {
     if (entries->path().extension() == ".json") files.push_back(entries->path().string());
   }
   if (failure) {
-    return make_error(fmt::format("list {}: {}", printable(directory), failure.message()));
+    return make_error("list {}: {}", printable(directory), failure.message());
   }
-  if (files.empty()) return make_error(fmt::format("no *.json in {}", printable(directory)));
+  if (files.empty()) return make_error("no *.json in {}", printable(directory));
   std::ranges::sort(files);
   return files;
 }
@@ -175,12 +175,12 @@ Result<std::string> read_saved(const std::string& file) {
     return os_error("read", file, code);
   }
   if (text.size() <= kLargest) return text;
-  return make_error(fmt::format("read {}: more than {} bytes", file, kLargest));
+  return make_error("read {}: more than {} bytes", file, kLargest);
 }
 
 Result<Snapshot> parse_saved(std::string_view text, std::string_view file) {
   auto snapshot = parse_snapshot(text);
-  if (!snapshot) return make_error(fmt::format("{}: {}", file, snapshot.error().message));
+  if (!snapshot) return make_error("{}: {}", file, snapshot.error().message);
   return snapshot;
 }
 

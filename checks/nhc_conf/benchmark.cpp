@@ -253,8 +253,7 @@ std::map<int, Result<Benchmark>> benchmarks_on(const Config& config, const Snaps
     }
     if (!row->of_gpus || gpus > 0) continue;
     const auto& why = nvml.ok() ? nvml->trouble : nvml.reason;
-    planned = make_error(
-        fmt::format("NVML lists no GPU{}{}", why.empty() ? "" : ": ", printable(why, 120)));
+    planned = make_error("NVML lists no GPU{}{}", why.empty() ? "" : ": ", printable(why, 120));
   }
   return benchmarks;
 }
@@ -263,19 +262,18 @@ Result<Report> parse_output(const BenchmarkOutput& output) {
   if (trim(output.out).empty()) {
     const auto lines = split_lines(output.err);
     const auto first = std::ranges::find_if(lines, [](auto line) { return !trim(line).empty(); });
-    return make_error(
-        fmt::format("muster-bench exited with status {} without a report{}{}", output.status,
-                    first == lines.end() ? "" : ": ",
-                    first == lines.end() ? "" : printable(trim(*first), kLongestText)));
+    return make_error("muster-bench exited with status {} without a report{}{}", output.status,
+                      first == lines.end() ? "" : ": ",
+                      first == lines.end() ? "" : printable(trim(*first), kLongestText));
   }
   const auto report = parse_report(output.out);
   if (!report) {
-    return make_error(fmt::format("muster-bench: invalid report: {}",
-                                  printable(report.error().message, kLongestText)));
+    return make_error("muster-bench: invalid report: {}",
+                      printable(report.error().message, kLongestText));
   }
   if (exit_status(*report) == output.status) return report;
-  return make_error(fmt::format("muster-bench reported {} and exited with status {}",
-                                to_string(report->verdict), output.status));
+  return make_error("muster-bench reported {} and exited with status {}",
+                    to_string(report->verdict), output.status);
 }
 
 std::vector<Finding> findings_of(const BenchmarkOutput& output, const Benchmark& benchmark) {

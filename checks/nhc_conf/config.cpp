@@ -28,7 +28,7 @@ bool is_name(std::string_view text) {
 }
 
 tl::unexpected<Error> needs_shell(std::string_view what) {
-  return make_error(fmt::format("{} needs a shell: not translated, let NHC run it", what));
+  return make_error("{} needs a shell: not translated, let NHC run it", what);
 }
 
 struct Word {
@@ -43,7 +43,7 @@ class WordSplitter {
 
   [[nodiscard]] Result<std::vector<Word>> split() {
     while (!rest_.empty()) TRY(consume(take()));
-    if (quote_ != '\0') return make_error(fmt::format("missing closing quote {}", quote_));
+    if (quote_ != '\0') return make_error("missing closing quote {}", quote_);
     end_word();
     return std::move(words_);
   }
@@ -329,8 +329,7 @@ Result<bool> matches(std::string_view expression, std::string_view text) {
   }
   const auto found = match(pattern, std::string(text));
   if (found) return *found != negated;
-  return make_error(
-      fmt::format("the {} {}: {}", kind, printable(expression, 80), found.error().message));
+  return make_error("the {} {}: {}", kind, printable(expression, 80), found.error().message);
 }
 
 Result<void> read_command(std::string_view text, Variables& variables, CheckLine& line) {
@@ -342,7 +341,7 @@ Result<void> read_command(std::string_view text, Variables& variables, CheckLine
     if (is_first && is_setting(word.text)) {
       settings.push_back(&word);
     } else if (exporting ? !is_name(word.text) : is_first && word.text.empty()) {
-      return make_error(fmt::format("invalid word \"{}\"", printable(word.text, 40)));
+      return make_error("invalid word \"{}\"", printable(word.text, 40));
     } else if (is_first && word.text == "export") {
       exporting = true;
     } else if (!exporting) {

@@ -72,8 +72,8 @@ Result<Options> read_options(const std::vector<std::string>& arguments, std::str
       const char letter = (*word)[i];
       const auto place = letter == ':' ? std::string_view::npos : known.find(letter);
       if (place == std::string_view::npos) {
-        return make_error(
-            fmt::format("-{} is not translated, let NHC run it", printable(word->substr(i, 1), 8)));
+        return make_error("-{} is not translated, let NHC run it",
+                          printable(word->substr(i, 1), 8));
       }
       auto& values = options.given[letter];
       if (!known.substr(place + 1).starts_with(':')) {
@@ -82,7 +82,7 @@ Result<Options> read_options(const std::vector<std::string>& arguments, std::str
       }
       values.push_back(word->substr(i + 1));
       if (!values.back().empty()) break;
-      if (++word == arguments.end()) return make_error(fmt::format("-{}: missing value", letter));
+      if (++word == arguments.end()) return make_error("-{}: missing value", letter);
       values.back() = *word;
       break;
     }

@@ -174,7 +174,7 @@ class Translation {
       const auto number = static_cast<int>(*value);
       if (const auto [limit, is_new] = limits_.emplace(key, number);
           !is_new && limit->second != number) {
-        return make_error(fmt::format("{} is {} in an earlier line", key, limit->second));
+        return make_error("{} is {} in an earlier line", key, limit->second);
       }
       set(profile_, number);
       // A line's limit fails, whatever the profile does with its own limits.

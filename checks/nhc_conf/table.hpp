@@ -58,7 +58,7 @@ struct Row {
 // The error for an invalid argument.
 [[nodiscard]] inline tl::unexpected<Error> unexpected_word(std::string_view word,
                                                            std::string_view expected) {
-  return make_error(fmt::format("\"{}\", expected {}", printable(word, 40), expected));
+  return make_error("\"{}\", expected {}", printable(word, 40), expected);
 }
 
 [[nodiscard]] inline Finding not_judged(std::string_view why,

@@ -2,8 +2,6 @@
 // The shipped plans, and the validation of plans.
 #include "lib/accept/plan.hpp"
 
-#include <fmt/format.h>
-
 #include <array>
 #include <cmath>
 
@@ -46,8 +44,7 @@ Result<Plan> shipped_plan(std::string_view name) {
   } else if (name == "strict") {
     plan.soak_s = 3 * kDay;
   } else if (name != "standard") {
-    return make_error(
-        fmt::format("unknown plan \"{}\", expected quick, standard, strict or a file", name));
+    return make_error("unknown plan \"{}\", expected quick, standard, strict or a file", name);
   }
   return plan;
 }
@@ -55,25 +52,24 @@ Result<Plan> shipped_plan(std::string_view name) {
 Result<void> check_plan(const Plan& plan) {
   for (const auto& [key, member, least, most] : kBounds) {
     if (plan.*member >= least && plan.*member <= most) continue;
-    return make_error(
-        fmt::format("{}: {} is out of range, expected {} to {}", key, plan.*member, least, most));
+    return make_error("{}: {} is out of range, expected {} to {}", key, plan.*member, least, most);
   }
   if (plan.slow_runs % 2 == 0) {
-    return make_error(fmt::format("slow_runs: {} is even, expected an odd number for a majority",
-                                  plan.slow_runs));
+    return make_error("slow_runs: {} is even, expected an odd number for a majority",
+                      plan.slow_runs);
   }
   if (!(plan.breaker_share > 0 && plan.breaker_share <= 1)) {
-    return make_error(fmt::format("breaker_share: {} is out of range, expected above 0 and up to 1",
-                                  plan.breaker_share));
+    return make_error("breaker_share: {} is out of range, expected above 0 and up to 1",
+                      plan.breaker_share);
   }
   if (plan.slice_s > plan.soak_s) {
-    return make_error(fmt::format("slice_s: {} is above soak_s, {}", plan.slice_s, plan.soak_s));
+    return make_error("slice_s: {} is above soak_s, {}", plan.slice_s, plan.soak_s);
   }
   if (plan.level != "quick" && plan.level != "full") {
-    return make_error(fmt::format("level: invalid \"{}\", expected quick or full", plan.level));
+    return make_error("level: invalid \"{}\", expected quick or full", plan.level);
   }
   if (!(plan.node_hour_price >= 0 && std::isfinite(plan.node_hour_price))) {
-    return make_error(fmt::format("node_hour_price: invalid price {}", plan.node_hour_price));
+    return make_error("node_hour_price: invalid price {}", plan.node_hour_price);
   }
   if (plan.terms) return check_terms(*plan.terms);
   return {};

@@ -67,12 +67,11 @@ Result<void> check_terms(const Terms& terms) {
            Bound{"risk", terms.risk, 0.001, 0.4},
        }) {
     if (value >= least && value <= most) continue;
-    return make_error(
-        fmt::format("terms: {}: {} is out of range, expected {} to {}", key, value, least, most));
+    return make_error("terms: {}: {} is out of range, expected {} to {}", key, value, least, most);
   }
   if (terms.bad_rate < kMinRatio * terms.good_rate) {
-    return make_error(fmt::format("terms: bad_rate: {} is less than {} times good_rate, {}",
-                                  terms.bad_rate, kMinRatio, terms.good_rate));
+    return make_error("terms: bad_rate: {} is less than {} times good_rate, {}", terms.bad_rate,
+                      kMinRatio, terms.good_rate);
   }
   return {};
 }
@@ -84,10 +83,10 @@ Result<void> check_soak(const Plan& plan, std::size_t nodes) {
   const double hours = static_cast<double>(plan.soak_s) / 3600;
   const double needed = kHours * need.node_days / static_cast<double>(nodes);
   if (hours >= needed) return {};
-  return make_error(fmt::format(
+  return make_error(
       "soak: {:.3g} h is too short for the terms: {} need {:.0f} h ({:.0f} node-days, with at most "
       "{} failures)",
-      hours, counted(nodes, "node"), std::ceil(needed), need.node_days, need.failures));
+      hours, counted(nodes, "node"), std::ceil(needed), need.node_days, need.failures);
 }
 
 Confidence confidence_of(const Plan& plan, std::int64_t nodes, double node_days,

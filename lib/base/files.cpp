@@ -32,8 +32,8 @@ bool is_trusted(::uid_t owner) { return owner == 0 || owner == ::geteuid(); }
 std::string shown(const fs::path& path) { return printable(path.string(), 200); }
 
 tl::unexpected<Error> belongs_to(const fs::path& path, ::uid_t owner) {
-  return make_error(fmt::format("{} belongs to user {}: chown {} {}", shown(path), owner,
-                                ::geteuid(), shown(path)));
+  return make_error("{} belongs to user {}: chown {} {}", shown(path), owner, ::geteuid(),
+                    shown(path));
 }
 
 }  // namespace
@@ -42,7 +42,7 @@ Result<std::string> read_file(const Descriptor& file, std::string_view path, std
   struct stat status = {};
   if (::fstat(file.get(), &status) != 0) return os_error("stat", path, errno);
   if (!S_ISREG(status.st_mode) && !S_ISDIR(status.st_mode)) {  // read() reports a directory
-    return make_error(fmt::format("read {}: not a regular file", path));
+    return make_error("read {}: not a regular file", path);
   }
   std::string content;
   constexpr std::size_t kPage = 4096;  // kernel files promise at most one
@@ -121,7 +121,7 @@ Result<void> replace_file(const std::filesystem::path& file, std::string_view co
 Result<void> check_no_others_link(const fs::path& path) {
   const auto link = others_link(path);
   if (link.empty()) return {};
-  return make_error(fmt::format("{}: {} is a link of another user", shown(path), shown(link)));
+  return make_error("{}: {} is a link of another user", shown(path), shown(link));
 }
 
 Result<void> check_own_folder(const fs::path& folder) {
@@ -132,15 +132,15 @@ Result<void> check_own_folder(const fs::path& folder) {
   const bool is_of_own_group = status.st_gid == 0 || status.st_gid == ::getegid();
   const ::mode_t others = S_IWOTH | (is_of_own_group ? 0U : S_IWGRP);
   if ((status.st_mode & others) == 0) return {};
-  return make_error(fmt::format("{} may be written by others (mode {:04o}): chmod go-w {}",
-                                shown(folder), status.st_mode & 07777U, shown(folder)));
+  return make_error("{} may be written by others (mode {:04o}): chmod go-w {}", shown(folder),
+                    status.st_mode & 07777U, shown(folder));
 }
 
 Result<void> check_own_file(const fs::path& file) {
   struct stat status = {};
   if (::lstat(file.c_str(), &status) != 0) return {};
   if (S_ISLNK(status.st_mode)) {
-    return make_error(fmt::format("{} is a link: remove it", shown(file)));
+    return make_error("{} is a link: remove it", shown(file));
   }
   if (!is_trusted(status.st_uid)) return belongs_to(file, status.st_uid);
   return {};

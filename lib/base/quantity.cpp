@@ -93,8 +93,8 @@ Result<Quantity<Kind>> parse_quantity(std::string_view text) {
   // "5e3" may be followed by a unit that starts with E or e: none does.
   const auto number = parse_number(text.substr(0, number_end));
   if (!number || *number < 0) {
-    return make_error(fmt::format("expected a number with a unit ({}), got \"{}\"", names_of(units),
-                                  printable(text, 40)));
+    return make_error("expected a number with a unit ({}), got \"{}\"", names_of(units),
+                      printable(text, 40));
   }
   std::string_view name = number_end == std::string_view::npos ? "" : text.substr(number_end);
   if (name.starts_with(' ')) name.remove_prefix(1);
@@ -107,8 +107,8 @@ Result<Quantity<Kind>> parse_quantity(std::string_view text) {
         unit.name == name || std::ranges::count(split(unit.others, ' '), name) > 0;
     if (is_named) return Quantity<Kind>{*number * unit.factor};
   }
-  return make_error(fmt::format(R"("{}" has the unknown unit "{}"; write one of {})",
-                                printable(text, 40), printable(name, 20), names_of(units)));
+  return make_error(R"("{}" has the unknown unit "{}"; write one of {})", printable(text, 40),
+                    printable(name, 20), names_of(units));
 }
 
 template <class Kind>

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/base/result.hpp"
 
-#include <fmt/format.h>
-
 #include <cerrno>
 #include <system_error>
 
@@ -11,7 +9,7 @@ namespace muster {
 std::string errno_text(int code) { return std::generic_category().message(code); }
 
 tl::unexpected<Error> os_error(std::string_view operation, std::string_view object, int code) {
-  return make_error(fmt::format("{} {}: {}", operation, object, errno_text(code)));
+  return make_error("{} {}: {}", operation, object, errno_text(code));
 }
 
 tl::unexpected<Error> file_error(std::string_view operation, std::string_view path, int code) {

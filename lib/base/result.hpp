@@ -2,6 +2,8 @@
 // Expected failures are values. Result has the interface of std::expected of C++23.
 #pragma once
 
+#include <fmt/core.h>
+
 #include <string>
 #include <string_view>
 #include <tl/expected.hpp>
@@ -26,6 +28,19 @@ using Result = tl::expected<T, Error>;
 
 [[nodiscard]] inline tl::unexpected<Error> make_missing(std::string message) {
   return tl::unexpected<Error>(Error{.message = std::move(message), .missing = true});
+}
+
+// Formats the message: make_error("read {}: {}", path, why).
+template <class Arg, class... Args>
+[[nodiscard]] tl::unexpected<Error> make_error(fmt::format_string<Arg, Args...> format, Arg&& arg,
+                                               Args&&... args) {
+  return make_error(fmt::format(format, std::forward<Arg>(arg), std::forward<Args>(args)...));
+}
+
+template <class Arg, class... Args>
+[[nodiscard]] tl::unexpected<Error> make_missing(fmt::format_string<Arg, Args...> format, Arg&& arg,
+                                                 Args&&... args) {
+  return make_missing(fmt::format(format, std::forward<Arg>(arg), std::forward<Args>(args)...));
 }
 
 // The text of an errno: "Permission denied".

@@ -48,7 +48,7 @@ Result<std::string> name_of(int descriptor, std::string_view path) {
   const auto length =
       ::readlink(fmt::format("/proc/self/fd/{}", descriptor).c_str(), target.data(), target.size());
   if (length < 0 && errno == ENOENT) {
-    return make_error(fmt::format("resolve {}: /proc is not mounted", path));
+    return make_error("resolve {}: /proc is not mounted", path);
   }
   if (length < 0) return file_error("resolve", path, errno);
   target.resize(static_cast<std::size_t>(length));
@@ -67,9 +67,8 @@ Result<Root> Root::below(const std::filesystem::path& path) {
   if (!directory.is_open()) return file_error("open", path.string(), errno);
   const Descriptor probe(open_in_root(directory.get(), ".", O_PATH | O_CLOEXEC));
   if (!probe.is_open()) {
-    return make_error(
-        fmt::format("open {} as a root: openat2 failed (needs Linux 5.6 or later): {}",
-                    path.string(), errno_text(errno)));
+    return make_error("open {} as a root: openat2 failed (needs Linux 5.6 or later): {}",
+                      path.string(), errno_text(errno));
   }
   // The canonical name, which resolve() removes from the kernel's paths.
   TRY_ASSIGN(auto name, name_of(directory.get(), path.string()));
@@ -96,7 +95,7 @@ Result<std::string> Root::read_line(std::string_view path) const {
   auto content = read(path);
   if (!content) return content;
   const auto line = trim(std::string_view(*content).substr(0, content->find('\n')));
-  if (line.empty()) return make_error(fmt::format("read {}: empty", path));
+  if (line.empty()) return make_error("read {}: empty", path);
   return std::string(line);
 }
 
@@ -113,7 +112,7 @@ Result<std::vector<std::string>> Root::list(std::string_view path, std::size_t m
     const std::string_view name = static_cast<const char*>(entry->d_name);
     if (name == "." || name == "..") continue;
     if (names.size() == most) {
-      return make_error(fmt::format("list {}: more than {} entries", path, most));
+      return make_error("list {}: more than {} entries", path, most);
     }
     names.emplace_back(name);
   }
@@ -139,7 +138,7 @@ Result<std::string> Root::resolve(std::string_view path) const {
   auto name = name_of(place.get(), path);
   if (!name || !foreign_) return name;
   if (!name->starts_with(path_.native())) {
-    return make_error(fmt::format("resolve {}: leads out of {}", path, path_.string()));
+    return make_error("resolve {}: leads out of {}", path, path_.string());
   }
   name->erase(0, path_.native().size());
   return name->empty() ? "/" : *name;

@@ -23,7 +23,7 @@ Result<T> parse_integer(std::string_view text, const char* expected, Base... bas
   const char* end = text.data() + text.size();
   const auto [stop, failure] = std::from_chars(text.data(), end, value, base...);
   if (text.empty() || failure != std::errc{} || stop != end) {
-    return make_error(fmt::format("expected {}, got \"{}\"", expected, printable(text, 40)));
+    return make_error("expected {}, got \"{}\"", expected, printable(text, 40));
   }
   return value;
 }
@@ -177,7 +177,7 @@ Result<std::uint64_t> parse_hex(std::string_view text) {
 Result<double> parse_number(std::string_view text) {
   auto value = parse_integer<double>(text, "a number");
   if (value && !std::isfinite(*value)) {
-    return make_error(fmt::format("expected a finite number, got \"{}\"", printable(text, 40)));
+    return make_error("expected a finite number, got \"{}\"", printable(text, 40));
   }
   return value;
 }

@@ -143,12 +143,11 @@ Result<std::string> man_page(std::string_view prose, const std::vector<CommandTe
     if (const auto name = argument_of(line, "@command "); line.starts_with("@command")) {
       close();
       const auto found = std::ranges::find(commands, name, &CommandText::name);
-      if (found == commands.end())
-        return make_error(fmt::format("@command {}: unknown command", name));
+      if (found == commands.end()) return make_error("@command {}: unknown command", name);
       section.emplace(*found);
     } else if (const auto option = argument_of(line, "@option "); !option.empty()) {
       if (!section || !section->has(option)) {
-        return make_error(fmt::format("@option {}: unknown option of this command", option));
+        return make_error("@option {}: unknown option of this command", option);
       }
       section->begin(option);
     } else if (section && line.starts_with(".SS ")) {

@@ -40,7 +40,7 @@ Result<void> take_values(const OptionTaker& taker, const Words& values) {
   if (taker.text.arity == Arity::flag) {
     for (const auto& value : values) {
       if (value == "true") continue;
-      return make_error(fmt::format("takes no value, got \"{}\"", printable(value, 80)));
+      return make_error("takes no value, got \"{}\"", printable(value, 80));
     }
     return taker.take("");
   }
@@ -52,7 +52,7 @@ Result<void> take_values(const OptionTaker& taker, const Words& values) {
 // "unknown option --profil; did you mean --profile?"
 tl::unexpected<Error> unexpected(std::string_view word, const CommandText& command) {
   if (!word.starts_with('-')) {
-    return make_error(fmt::format("unexpected argument \"{}\"", printable(word, 80)));
+    return make_error("unexpected argument \"{}\"", printable(word, 80));
   }
   const auto name = word.substr(0, word.find('='));
   const bool is_letter = name.size() == 2;
@@ -64,8 +64,7 @@ tl::unexpected<Error> unexpected(std::string_view word, const CommandText& comma
       if (may_be_meant) names.emplace_back(each);
     }
   }
-  return make_error(
-      fmt::format("unknown option {}{}", printable(name, 80), suggestion(name, names)));
+  return make_error("unknown option {}{}", printable(name, 80), suggestion(name, names));
 }
 
 }  // namespace
@@ -96,8 +95,8 @@ Result<std::size_t> take_choice(std::string_view choices, std::string_view value
   for (const auto word : split(choices, '|')) words.emplace_back(word);
   const auto found = std::ranges::find(words, value);
   if (found != words.end()) return static_cast<std::size_t>(found - words.begin());
-  return make_error(fmt::format("expects {}, got \"{}\"{}", choices, printable(value, 80),
-                                suggestion(value, words)));
+  return make_error("expects {}, got \"{}\"{}", choices, printable(value, 80),
+                    suggestion(value, words));
 }
 
 Result<Seconds> take_duration(std::string_view value) {
@@ -116,8 +115,8 @@ Result<int> take_number(std::string_view value, int least) {
       *number <= static_cast<std::uint64_t>(std::numeric_limits<int>::max())) {
     return static_cast<int>(*number);
   }
-  return make_error(fmt::format("expects a whole number of at least {}, got \"{}\"", least,
-                                printable(value, 80)));
+  return make_error("expects a whole number of at least {}, got \"{}\"", least,
+                    printable(value, 80));
 }
 
 Result<CommandLine> take_line(Words arguments, const CommandText& text,

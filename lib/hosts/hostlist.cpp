@@ -84,7 +84,7 @@ class HostlistParser {
   }
 
   static tl::unexpected<Error> error_at(std::size_t at, std::string_view what) {
-    return make_error(fmt::format("column {}: {}", at + 1, what));
+    return make_error("column {}: {}", at + 1, what);
   }
 
  private:
@@ -316,7 +316,7 @@ Result<std::string> read_lists(int descriptor) {
   std::string text;
   const int code = read_all(descriptor, text, kLargest);
   if (code != 0) return make_error(errno_text(code));
-  if (text.size() > kLargest) return make_error(fmt::format("more than {} bytes", kLargest));
+  if (text.size() > kLargest) return make_error("more than {} bytes", kLargest);
   return text;
 }
 
@@ -329,7 +329,7 @@ Result<std::vector<std::string>> hosts_in(std::string_view text) {
     line = trim(line.substr(0, line.find('#')));
     if (line.empty()) continue;
     auto names = expand_hostlist(line, kMaxHosts - hosts.size());
-    if (!names) return make_error(fmt::format("line {}, {}", number, names.error().message));
+    if (!names) return make_error("line {}, {}", number, names.error().message);
     hosts.insert(hosts.end(), names->begin(), names->end());
   }
   if (hosts.empty()) return make_error("no hosts");
@@ -344,10 +344,10 @@ Result<std::vector<std::string>> hosts_of_word(const std::string& word) {
   const Descriptor opened(is_input ? ::dup(STDIN_FILENO)
                                    : ::open(file.c_str(), O_RDONLY | O_CLOEXEC));
   if (!opened.is_open()) {
-    return make_error(fmt::format("{}: {}", name, errno_text(errno)));
+    return make_error("{}: {}", name, errno_text(errno));
   }
   auto hosts = read_lists(opened.get()).and_then(hosts_in);
-  if (!hosts) return make_error(fmt::format("{}: {}", name, hosts.error().message));
+  if (!hosts) return make_error("{}: {}", name, hosts.error().message);
   return hosts;
 }
 

@@ -101,8 +101,8 @@ Result<std::string> body_of(std::string_view answer) {
   if (words.size() >= 2 && words[1].starts_with('2')) return std::string(body);
   const auto json = parse_json(body);
   const auto message = json && json->is_object() ? json->value("message", "") : "";
-  return make_error(fmt::format("status {}: {}", words.size() < 2 ? "" : words[1],
-                                printable(message.empty() ? body : message)));
+  return make_error("status {}: {}", words.size() < 2 ? "" : words[1],
+                    printable(message.empty() ? body : message));
 }
 
 Result<std::string> send(const Server& server, const Request& request, const TimeLimit& limit) {
@@ -111,7 +111,7 @@ Result<std::string> send(const Server& server, const Request& request, const Tim
                 return exchange(server, request);
               }).and_then(body_of);
   if (body) return body;
-  return make_error(fmt::format("{} {}: {}", request.method, request.path, body.error().message));
+  return make_error("{} {}: {}", request.method, request.path, body.error().message);
 }
 
 }  // namespace muster::kubernetes

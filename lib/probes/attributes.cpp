@@ -2,6 +2,7 @@
 #include "lib/probes/attributes.hpp"
 
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <linux/capability.h>
 #include <unistd.h>
 
@@ -36,7 +37,7 @@ Result<std::string> read_text(const Root& root, std::string_view path) {
 
 Result<std::string> read_filled(const Root& root, std::string_view path) {
   auto text = root.read(path);
-  if (text && text->empty()) return make_error(fmt::format("read {}: empty", path));
+  if (text && text->empty()) return make_error("read {}: empty", path);
   return text;
 }
 
@@ -87,7 +88,7 @@ Result<double> read_uptime(const Root& root) {
   return read_and_parse(root, "/proc/uptime", [](std::string_view line) -> Result<double> {
     auto seconds = parse_number(line.substr(0, line.find(' ')));
     if (seconds && *seconds >= 0) return seconds;
-    return make_error(fmt::format("expected seconds, got \"{}\"", printable(line, 40)));
+    return make_error("expected seconds, got \"{}\"", printable(line, 40));
   });
 }
 
@@ -120,20 +121,19 @@ Result<std::string> read_pci_address(const Root& root, std::string_view device_l
   const auto parts = split(target, '/');
   const auto found = std::find_if(parts.rbegin(), parts.rend(), is_pci_address);
   if (found == parts.rend()) {
-    return make_missing(fmt::format("{} is not on the PCI bus", device_link));
+    return make_missing("{} is not on the PCI bus", device_link);
   }
   return std::string(*found);
 }
 
 Fact<double> read_link_speed(const Root& root, const std::string& path) {
   TRY_ASSIGN(const auto line, root.read_line(path));
-  if (line.starts_with("Unknown"))
-    return make_missing(fmt::format("{} says {}", path, printable(line)));
+  if (line.starts_with("Unknown")) return make_missing("{} says {}", path, printable(line));
   const auto words = split_words(line);
   const auto value =
       words.size() >= 2 && words[1] == "GT/s" ? parse_number(words[0]) : make_error("");
   if (!value || *value <= 0) {
-    return make_error(fmt::format("read {}: \"{}\" is not a link speed", path, printable(line)));
+    return make_error("read {}: \"{}\" is not a link speed", path, printable(line));
   }
   return *value;
 }
@@ -142,10 +142,10 @@ Fact<unsigned> read_link_width(const Root& root, const std::string& path) {
   TRY_ASSIGN(const auto line, root.read_line(path));
   const auto value = parse_unsigned(line);
   if (value && (*value == 0 || *value == 63 || *value == 255)) {
-    return make_missing(fmt::format("{} is {}, which means unknown", path, *value));
+    return make_missing("{} is {}, which means unknown", path, *value);
   }
   if (!value || *value > 32) {
-    return make_error(fmt::format("read {}: \"{}\" is not a link width", path, printable(line)));
+    return make_error("read {}: \"{}\" is not a link width", path, printable(line));
   }
   return static_cast<unsigned>(*value);
 }

@@ -2,7 +2,6 @@
 // Helpers that turn small files of sysfs and procfs into facts.
 #pragma once
 
-#include <fmt/format.h>
 #include <sys/stat.h>
 
 #include <cstddef>
@@ -57,7 +56,7 @@ template <class Parse>
     -> decltype(parse(std::string_view())) {
   TRY_ASSIGN(const auto line, root.read_line(path));
   auto value = parse(line);
-  if (!value) return make_error(fmt::format("read {}: {}", path, value.error().message));
+  if (!value) return make_error("read {}: {}", path, value.error().message);
   return value;
 }
 

@@ -40,14 +40,14 @@ Result<std::uint64_t> read_size(const Root& root, std::string_view folder) {
   auto sectors = read_unsigned(root, path);
   if (!sectors) return sectors;
   if (*sectors > std::numeric_limits<std::uint64_t>::max() / kSector) {
-    return make_error(fmt::format("read {}: {} sectors are impossible", path, *sectors));
+    return make_error("read {}: {} sectors are impossible", path, *sectors);
   }
   return *sectors * kSector;
 }
 
 Result<bool> read_flag(const Root& root, std::string_view path) {
   TRY_ASSIGN(const auto value, read_unsigned(root, path));
-  if (value > 1) return make_error(fmt::format("read {}: {} is neither 0 nor 1", path, value));
+  if (value > 1) return make_error("read {}: {} is neither 0 nor 1", path, value);
   return value == 1;
 }
 
@@ -56,7 +56,7 @@ Result<unsigned> read_count_of_disks(const Root& root, std::string_view path) {
   const auto words = split_words(line);  // "4 (3)" while an array changes its shape
   const auto count = parse_unsigned(words.empty() ? std::string_view() : words.front());
   if (!count || *count > std::numeric_limits<unsigned>::max()) {
-    return make_error(fmt::format("read {}: no count: \"{}\"", path, printable(line, 40)));
+    return make_error("read {}: no count: \"{}\"", path, printable(line, 40));
   }
   return static_cast<unsigned>(*count);
 }

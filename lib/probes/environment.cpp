@@ -83,11 +83,11 @@ Fact<NcclTopology> read_topology(const Root& root, const NcclSetting& named) {
     return make_missing("neither the profile nor NCCL_TOPO_FILE names a topology file");
   const auto text = root.read(named.value, kMaxTopology);
   // A named file is required, so it is not absent.
-  if (!text) return make_error(fmt::format("{} (named by {})", text.error().message, named.origin));
+  if (!text) return make_error("{} (named by {})", text.error().message, named.origin);
   auto topology = parse_nccl_topology(*text);
   if (!topology) {
-    return make_error(fmt::format("{} (named by {}): {}", printable(named.value), named.origin,
-                                  topology.error().message));
+    return make_error("{} (named by {}): {}", printable(named.value), named.origin,
+                      topology.error().message);
   }
   topology->path = printable(named.value, kLongestValue);
   topology->origin = named.origin;
@@ -97,8 +97,7 @@ Fact<NcclTopology> read_topology(const Root& root, const NcclSetting& named) {
 Fact<Space> read_space(int descriptor, bool& read_only) {
   struct statfs status {};
 
-  if (::fstatfs(descriptor, &status) != 0)
-    return make_error(fmt::format("statfs: {}", errno_text(errno)));
+  if (::fstatfs(descriptor, &status) != 0) return make_error("statfs: {}", errno_text(errno));
   read_only = (static_cast<unsigned long>(status.f_flags) & ST_RDONLY) != 0;
   return space_of(status);
 }
@@ -208,12 +207,11 @@ Result<NcclTopology> parse_nccl_topology(std::string_view xml) {
     const auto before =
         xml.substr(0, static_cast<std::size_t>(std::max<std::ptrdiff_t>(parsed.offset, 0)));
     const auto line = 1 + std::ranges::count(before, '\n');
-    return make_error(fmt::format("line {}: {}", line, parsed.description()));
+    return make_error("line {}: {}", line, parsed.description());
   }
   const auto root = document.document_element();
   if (std::string_view(root.name()) != "system") {
-    return make_error(
-        fmt::format("the root element is <{}>, expected <system>", printable(root.name(), 64)));
+    return make_error("the root element is <{}>, expected <system>", printable(root.name(), 64));
   }
   NcclTopology topology;
   for (const auto& found : document.select_nodes("//pci")) {

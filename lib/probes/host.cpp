@@ -162,9 +162,7 @@ std::vector<std::string_view> missing_capabilities() {
   return missing;
 }
 
-tl::unexpected<Error> cannot(std::string_view why) {
-  return make_error(fmt::format("--host: {}", why));
-}
+tl::unexpected<Error> cannot(std::string_view why) { return make_error("--host: {}", why); }
 
 // Everything that is known to be missing, so that a container is started once more, not thrice.
 Result<void> check_container(const std::vector<std::string>& foreign) {

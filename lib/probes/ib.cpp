@@ -60,7 +60,7 @@ Fact<std::uint64_t> read_counter(const Root& root, const std::string& path, bool
   Result<std::uint64_t> value = read_and_parse(root, path, parse_unsigned);
   // The error counters belong to the physical port, and so to the host.
   if (!value && virtual_function && refused(value.error().message)) {
-    return make_missing(fmt::format("refused to a virtual function: {}", value.error().message));
+    return make_missing("refused to a virtual function: {}", value.error().message);
   }
   return value;
 }
@@ -122,7 +122,7 @@ Fact<std::vector<IbPort>> read_ports(const Root& root, const std::string& device
   for (const std::string& name : names) {
     const auto number = parse_unsigned(name);
     if (!number || *number > 255) {
-      return make_error(fmt::format("list {}: \"{}\" is not a port", folder, printable(name, 60)));
+      return make_error("list {}: \"{}\" is not a port", folder, printable(name, 60));
     }
     IbPort port = read_port(root, fmt::format("{}/{}", folder, name), virtual_function);
     port.number = static_cast<unsigned>(*number);
@@ -136,8 +136,7 @@ Fact<std::string> read_address(const Root& root, const std::string& device) {
   TRY_ASSIGN(const auto link, root.read_link(fmt::format("{}/device", device)));
   const std::string last = link.substr(link.rfind('/') + 1);
   if (is_pci_address(last)) return last;
-  return make_missing(
-      fmt::format("not on the PCI bus: {}/device leads to {}", device, printable(link, 100)));
+  return make_missing("not on the PCI bus: {}/device leads to {}", device, printable(link, 100));
 }
 
 bool is_virtual_function(const Root& root, const std::string& device) {
@@ -197,7 +196,7 @@ class StatisticsDriver {
   [[nodiscard]] Result<void> ask(std::vector<std::uint32_t>& buffer) {
     request_.ifr_data = reinterpret_cast<char*>(buffer.data());  // NOLINT: the kernel's interface
     if (socket_.get() >= 0 && ::ioctl(socket_.get(), SIOCETHTOOL, &request_) == 0) return {};
-    return make_error(fmt::format("ask {} for its statistics: {}", name_, errno_text(errno)));
+    return make_error("ask {} for its statistics: {}", name_, errno_text(errno));
   }
 
  private:
@@ -253,7 +252,7 @@ Result<std::map<std::string, std::uint64_t>> read_statistics(const std::string& 
   StatisticsDriver asked(interface);
   TRY_ASSIGN(const auto count, count_of(asked));
   if (count == 0 || count > kMaxStatistics) {
-    return make_error(fmt::format("{} has {} statistics", interface, count));
+    return make_error("{} has {} statistics", interface, count);
   }
   constexpr std::size_t kWord = sizeof(std::uint32_t);
   std::vector<std::uint32_t> names(sizeof(ethtool_gstrings) / kWord +

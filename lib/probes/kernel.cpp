@@ -34,7 +34,7 @@ std::string sysctl_path(std::string_view key) {
 
 Fact<std::string> read_sysctl(const Root& root, std::string_view key) {
   const std::string path = sysctl_path(key);
-  if (path.empty()) return make_error(fmt::format("\"{}\" is not a sysctl key", printable(key)));
+  if (path.empty()) return make_error("\"{}\" is not a sysctl key", printable(key));
   return read_filled(root, path).map([](const std::string& text) {
     return printable(fmt::format("{}", fmt::join(split_words(text), " ")));
   });
@@ -47,8 +47,7 @@ Fact<std::string> read_transparent_hugepage(const Root& root) {
   const auto open = text.find('[');
   const auto close = text.find(']');
   if (open == std::string::npos || close == std::string::npos || close <= open + 1) {
-    return make_error(
-        fmt::format("read {}: no word is selected in \"{}\"", kPath, printable(text)));
+    return make_error("read {}: no word is selected in \"{}\"", kPath, printable(text));
   }
   return printable(text.substr(open + 1, close - open - 1));
 }
@@ -111,9 +110,9 @@ Fact<std::string> soft_limit(std::string_view limits, std::string_view name,
     const auto words = split_words(line.substr(name.size()));
     if (words.size() >= 2 && (words[0] == "unlimited" || parse_unsigned(words[0])))
       return std::string(words[0]);
-    return make_error(fmt::format("read {}: \"{}\" has no soft limit", path, printable(line)));
+    return make_error("read {}: \"{}\" has no soft limit", path, printable(line));
   }
-  return make_error(fmt::format("read {}: no line \"{}\"", path, name));
+  return make_error("read {}: no line \"{}\"", path, name);
 }
 
 Limits read_limits(const Root& root) {
@@ -143,7 +142,7 @@ Limits read_limits(const Root& root) {
 Fact<TimeSync> read_clock(const Root& root) {
   if (root.foreign()) return make_missing("no file has it, so it is unknown below a foreign root");
   timex state{};  // modes 0: query only
-  if (::adjtimex(&state) < 0) return make_error(fmt::format("adjtimex: {}", errno_text(errno)));
+  if (::adjtimex(&state) < 0) return make_error("adjtimex: {}", errno_text(errno));
   return TimeSync{.synchronised = (static_cast<unsigned>(state.status) &
                                    static_cast<unsigned>(STA_UNSYNC)) == 0,
                   .estimated_error_s = static_cast<double>(state.esterror) * 1e-6};
@@ -178,7 +177,7 @@ Fact<double> read_trip(const Root& root, const std::string& folder, std::string_
     if (!found) return tl::unexpected(found.error());
     if (*found == type) return read_scaled(root, fmt::format("{}_temp", point), kPerDegree);
   }
-  return make_missing(fmt::format("the zone has no {} trip point", type));
+  return make_missing("the zone has no {} trip point", type);
 }
 
 Fact<std::vector<ThermalZone>> read_thermal_zones(const Root& root) {
@@ -193,7 +192,7 @@ Fact<std::vector<ThermalZone>> read_thermal_zones(const Root& root) {
                      .critical_c = read_trip(root, folder, "critical"),
                      .hot_c = read_trip(root, folder, "hot")});
   }
-  if (zones.empty()) return make_missing(fmt::format("no zone in {}", kZones));
+  if (zones.empty()) return make_missing("no zone in {}", kZones);
   return zones;
 }
 

@@ -28,7 +28,7 @@ Result<std::string> read_dmi(const Root& root, std::string_view name) {
   auto text = read_filled(root, path);
   if (!text) return text;
   const auto value = trim(*text);
-  if (value.empty()) return make_missing(fmt::format("{} is blank", path));
+  if (value.empty()) return make_missing("{} is blank", path);
   return printable(value, kLongestName);
 }
 
@@ -134,7 +134,7 @@ Result<std::string> read_node_cpus(const Root& root, std::string_view folder) {
   auto text = read_filled(root, path);
   if (!text) return text;
   const auto members = parse_cpu_list(*text);
-  if (!members) return make_error(fmt::format("read {}: {}", path, members.error().message));
+  if (!members) return make_error("read {}: {}", path, members.error().message);
   return to_cpu_list(*members);
 }
 

@@ -43,12 +43,12 @@ std::vector<Mount> decode_answers(std::string_view bytes, std::size_t points) {
 }
 
 Mount unasked(std::string_view why) {
-  return {.unasked = true, .space = make_error(fmt::format("statfs: {}", why))};
+  return {.unasked = true, .space = make_error("statfs: {}", why)};
 }
 
 Mount single_answer(const ChildAnswer& answer) {
   if (answer.end == ChildAnswer::End::timeout) {
-    return {.hung = true, .space = make_error(fmt::format("statfs: {}", answer.reason))};
+    return {.hung = true, .space = make_error("statfs: {}", answer.reason)};
   }
   if (answer.end == ChildAnswer::End::died) return unasked(answer.reason);
   const auto answers = decode_answers(answer.bytes, 1);
@@ -107,10 +107,10 @@ Result<std::vector<Mount>> read_mounts(const Root& root) {
   std::vector<Mount> mounts;
   for (const auto line : split_lines(text)) {
     auto mount = parse_mount(line);
-    if (!mount) return make_error(fmt::format("read {}: {}", kMounts, mount.error().message));
+    if (!mount) return make_error("read {}: {}", kMounts, mount.error().message);
     mounts.push_back(*std::move(mount));
   }
-  if (mounts.empty()) return make_error(fmt::format("read {}: no mounts", kMounts));
+  if (mounts.empty()) return make_error("read {}: no mounts", kMounts);
   return mounts;
 }
 
@@ -205,8 +205,7 @@ void mark_hung(const Root& root, const std::vector<LeftBehind>& left, Mounts& mo
     if (found == left.end()) continue;
     mount.hung = true;
     mount.hung_for_s = found->for_s;
-    mount.space =
-        make_error(fmt::format("not asked: an earlier muster (pid {}) hangs in it", found->pid));
+    mount.space = make_error("not asked: an earlier muster (pid {}) hangs in it", found->pid);
   }
 }
 

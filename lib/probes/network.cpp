@@ -46,8 +46,7 @@ Fact<bool> read_carrier(const Root& root, const std::string& folder) {
   if (!answer.line) return make_error(answer.line.error().message);
   if (*answer.line == "1") return true;
   if (*answer.line == "0") return false;
-  return make_error(
-      fmt::format("read {}: expected 0 or 1, got \"{}\"", path, printable(*answer.line, 40)));
+  return make_error("read {}: expected 0 or 1, got \"{}\"", path, printable(*answer.line, 40));
 }
 
 Fact<std::uint64_t> read_speed(const Root& root, const std::string& folder) {
@@ -59,7 +58,7 @@ Fact<std::uint64_t> read_speed(const Root& root, const std::string& folder) {
   }
   if (!answer.line) return tl::unexpected(answer.line.error());
   const auto speed = parse_unsigned(*answer.line);
-  if (!speed) return make_error(fmt::format("read {}: {}", path, speed.error().message));
+  if (!speed) return make_error("read {}: {}", path, speed.error().message);
   return *speed;
 }
 
@@ -67,7 +66,7 @@ Result<unsigned> read_type(const Root& root, const std::string& folder) {
   const auto path = fmt::format("{}/type", folder);
   TRY_ASSIGN(const auto type, read_unsigned(root, path));
   if (type > std::numeric_limits<std::uint16_t>::max()) {
-    return make_error(fmt::format("read {}: {} is not an interface type", path, type));
+    return make_error("read {}: {} is not an interface type", path, type);
   }
   return static_cast<unsigned>(type);
 }

@@ -51,14 +51,14 @@ Fact<std::uint64_t> number_in(const std::string& path, const Result<std::string>
   if (!status) return tl::unexpected(status.error());
   const auto number = parse(*status);
   if (number) return *number;
-  return make_error(fmt::format("read {}: {}", path, number.error().message));
+  return make_error("read {}: {}", path, number.error().message);
 }
 
 // The kernel writes "0" if it does not report the function.
 Fact<std::string> read_wait(const Root& root, const std::string& pid) {
   const auto path = fmt::format("/proc/{}/wchan", pid);
   TRY_ASSIGN(const auto text, root.read_line(path));
-  if (text == "0") return make_missing(fmt::format("{} does not show it", path));
+  if (text == "0") return make_missing("{} does not show it", path);
   return printable(text, 64);
 }
 
@@ -77,7 +77,7 @@ Result<void> add_if_stuck(const Root& root, const std::string& pid, std::string_
                           StuckTasks& tasks) {
   const auto stat = parse_process_stat(text);
   if (!stat) {
-    return make_error(fmt::format("read /proc/{}/stat: {}", pid, stat.error().message));
+    return make_error("read /proc/{}/stat: {}", pid, stat.error().message);
   }
   if (stat->state != 'D' && stat->state != 'Z') return {};
   if (stat->state == 'Z') {

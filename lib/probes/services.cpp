@@ -49,14 +49,14 @@ Result<Process> first_process(const Root& root, const std::string& group, FoundU
   const auto path = fmt::format("{}/cgroup.procs", group);
   TRY_ASSIGN(const auto head, read_head(root, path, kFirstPid));
   if (--found.groups_left < 0) {
-    return make_error(fmt::format("more than {} control groups", kMaxGroups));
+    return make_error("more than {} control groups", kMaxGroups);
   }
   if (!head.empty()) {
     const auto pid = parse_unsigned(std::string_view(head).substr(0, head.find('\n')));
-    if (!pid) return make_error(fmt::format("read {}: {}", path, pid.error().message));
+    if (!pid) return make_error("read {}: {}", path, pid.error().message);
     return Process(*pid);
   }
-  if (depth == 0) return make_error(fmt::format("{}: control groups nested too deep", group));
+  if (depth == 0) return make_error("{}: control groups nested too deep", group);
   TRY_ASSIGN(const auto names, root.list(group));
   for (const auto& name : names) {
     auto below = first_process(root, fmt::format("{}/{}", group, name), found, depth - 1);

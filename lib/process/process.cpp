@@ -2,7 +2,6 @@
 #include "lib/process/process.hpp"
 
 #include <fcntl.h>
-#include <fmt/format.h>
 #include <poll.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
@@ -31,7 +30,7 @@ sigset_t set_of(std::initializer_list<int> signals) {
 }
 
 tl::unexpected<Error> last_error(std::string_view operation) {
-  return make_error(fmt::format("{}: {}", operation, errno_text(errno)));
+  return make_error("{}: {}", operation, errno_text(errno));
 }
 
 // Duplicates a descriptor to a number above the standard streams.
@@ -105,7 +104,7 @@ Result<Descriptor> make_memory_file(std::string_view content) {
   auto file = above_standard_streams(Descriptor(::memfd_create("muster", MFD_CLOEXEC)));
   if (!file.is_open()) return last_error("memfd_create");
   if (const int code = write_all(file.get(), content); code != 0) {
-    return make_error(fmt::format("write to memory: {}", errno_text(code)));
+    return make_error("write to memory: {}", errno_text(code));
   }
   if (::lseek(file.get(), 0, SEEK_SET) != 0) return last_error("lseek");
   return file;

@@ -247,18 +247,17 @@ Result<std::unique_ptr<RunningProgram>> start_program(const Execution& execution
   const Pointers arguments(words_of(execution));
   const Pointers environment(assignments_of(execution.environment));
   if (has_nul(words_of(execution)) || has_nul(assignments_of(execution.environment))) {
-    return make_error(fmt::format("run {}: an argument has a zero byte", path));
+    return make_error("run {}: an argument has a zero byte", path);
   }
   if (Clock::now() >= execution.limit.deadline()) {
-    return make_error(
-        fmt::format("{} was not started: no time is left", execution.program.filename().string()));
+    return make_error("{} was not started: no time is left", execution.program.filename().string());
   }
   auto out = make_pipe();
   auto err = make_pipe();
   auto failure = make_pipe();
   auto input = input_of(execution);
   for (const auto* pipe : {&out, &err, &failure, &input}) {
-    if (!*pipe) return make_error(fmt::format("run {}: {}", path, pipe->error().message));
+    if (!*pipe) return make_error("run {}: {}", path, pipe->error().message);
   }
   const Start start{.program = path.c_str(),
                     .arguments = arguments.get(),

@@ -2,7 +2,6 @@
 #include "lib/process/startup.hpp"
 
 #include <fcntl.h>
-#include <fmt/format.h>
 #include <unistd.h>
 
 #include <csignal>
@@ -41,7 +40,7 @@ Result<std::filesystem::path> find_program(const std::string& name, const Variab
     std::error_code failure;
     auto path = std::filesystem::absolute(name, failure);
     if (!failure && ::access(path.c_str(), X_OK) == 0) return path;
-    return make_error(fmt::format("{} is not a program that can be run", printable(name)));
+    return make_error("{} is not a program that can be run", printable(name));
   }
   const auto folders = value_of(variables, "PATH");
   for (const auto folder : split(folders, ':')) {
@@ -49,7 +48,7 @@ Result<std::filesystem::path> find_program(const std::string& name, const Variab
     auto path = std::filesystem::path(folder) / name;
     if (::access(path.c_str(), X_OK) == 0) return path;
   }
-  return make_missing(fmt::format("{} is not in PATH", printable(name)));
+  return make_missing("{} is not in PATH", printable(name));
 }
 
 void prepare_process() {

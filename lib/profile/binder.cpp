@@ -92,7 +92,7 @@ YamlEntry part_of(const YamlEntry& entry, std::size_t dot) {
 }
 
 tl::unexpected<Error> Binder::wrong(int line, std::string_view message) const {
-  return make_error(fmt::format("{}: {}", at(file_, line), printable(message, 2000)));
+  return make_error("{}: {}", at(file_, line), printable(message, 2000));
 }
 
 tl::unexpected<Error> Binder::wrong_type(const Yaml& node, const Place& place,

@@ -31,9 +31,9 @@ class Checker {
   void require(bool holds, const std::string& path, fmt::format_string<Arguments...> message,
                Arguments&&... arguments) {
     if (holds || !result_) return;
-    result_ = make_error(
-        fmt::format("{}: '{}' {}", where(path), printable(path),
-                    printable(fmt::format(message, std::forward<Arguments>(arguments)...), 400)));
+    result_ =
+        make_error("{}: '{}' {}", where(path), printable(path),
+                   printable(fmt::format(message, std::forward<Arguments>(arguments)...), 400));
   }
 
   void require_known(const std::string& path, std::string_view word,

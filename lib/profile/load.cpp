@@ -50,7 +50,7 @@ Result<void> list_folder(const fs::path& folder, bool of_site, ProfileIndex& fou
     if (path.extension() != kSuffix || hidden || file.stem == kDefaults) continue;
     found.try_emplace(file.stem, file);
   }
-  if (error) return make_error(fmt::format("list {}: {}", folder.string(), error.message()));
+  if (error) return make_error("list {}: {}", folder.string(), error.message());
   return {};
 }
 
@@ -112,8 +112,8 @@ Result<ProfileFile> find_alias(const ProfileIndex& files, std::string_view name)
     }
   }
   const std::string near = nearest(plain, known);
-  return make_missing(fmt::format("unknown profile '{}'{}", printable(name, 80),
-                                  near.empty() ? "" : fmt::format("; did you mean '{}'?", near)));
+  return make_missing("unknown profile '{}'{}", printable(name, 80),
+                      near.empty() ? "" : fmt::format("; did you mean '{}'?", near));
 }
 
 // The file at a path that is relative to the folder of `from`, if that is set.
@@ -131,24 +131,23 @@ Result<std::string> text_at(const Yaml& document, std::string_view key, std::str
   const Yaml* value = document.find(key);
   if (value == nullptr) return std::string();
   if (value->kind == Yaml::Kind::scalar && !value->text.empty()) return value->text;
-  return make_error(fmt::format("{}: '{}' must be text", at(file, value->line), key));
+  return make_error("{}: '{}' must be text", at(file, value->line), key);
 }
 
 // A schema is optional, but must be the supported one.
 Result<void> check_schema(const Yaml& document, std::string_view expected, std::string_view file) {
   TRY_ASSIGN(const auto schema, text_at(document, "schema", file));
   if (schema == expected || schema.empty()) return {};
-  return make_error(fmt::format("{}: unsupported schema \"{}\", expected {}",
-                                at(file, document.find("schema")->line), printable(schema, 60),
-                                expected));
+  return make_error("{}: unsupported schema \"{}\", expected {}",
+                    at(file, document.find("schema")->line), printable(schema, 60), expected);
 }
 
 Result<void> check_site_keys(const Yaml& document, std::string_view file) {
   static const std::vector<std::string> known{"schema", "profile", "overrides", "slurm", "repair"};
   for (const auto& [key, line, value] : document.entries) {
     if (std::ranges::count(known, key) > 0) continue;
-    return make_error(fmt::format("{}: unknown key '{}'; {}", at(file, line), printable(key, 80),
-                                  hint(key, known)));
+    return make_error("{}: unknown key '{}'; {}", at(file, line), printable(key, 80),
+                      hint(key, known));
   }
   return {};
 }
@@ -161,7 +160,7 @@ struct Document {
 
   [[nodiscard]] tl::unexpected<Error> wrong_parent(std::string_view why) const {
     const int line = yaml.find("extends")->line;
-    return make_error(fmt::format("{}: 'extends': {}", at(file.shown, line), why));
+    return make_error("{}: 'extends': {}", at(file.shown, line), why);
   }
 };
 
@@ -269,14 +268,13 @@ Result<Yaml> read_profile(const ProfileFile& file) {
   auto document = read_sections(file, {});
   if (!document) return document;
   if (document->kind != Yaml::Kind::mapping) {
-    return make_error(fmt::format("{}: a profile must be a mapping", file.shown));
+    return make_error("{}: a profile must be a mapping", file.shown);
   }
   TRY(check_schema(*document, kProfileSchema, file.shown));
   TRY_ASSIGN(const auto name, text_at(*document, "name", file.shown));
   if (!name.empty() && name != file.stem) {
-    return make_error(fmt::format(R"({}: the name is "{}", but the file's is "{}")",
-                                  at(file.shown, document->find("name")->line), printable(name, 80),
-                                  file.stem));
+    return make_error(R"({}: the name is "{}", but the file's is "{}")",
+                      at(file.shown, document->find("name")->line), printable(name, 80), file.stem);
   }
   return document;
 }
@@ -294,8 +292,8 @@ Result<std::string> extends_of(const Yaml& document, const ProfileFile& file) {
 Result<void> check_root(std::string_view root) {
   std::error_code failure;
   if (fs::is_directory(root, failure)) return {};
-  return make_error(fmt::format("--root {}: {}", printable(root, 200),
-                                failure ? failure.message() : "not a folder"));
+  return make_error("--root {}: {}", printable(root, 200),
+                    failure ? failure.message() : "not a folder");
 }
 
 Result<SiteFile> read_site(const ProfileSources& sources) {
@@ -309,7 +307,7 @@ Result<SiteFile> read_site(const ProfileSources& sources) {
   TRY_ASSIGN(const auto document, parse_yaml(*text, site.shown));
   if (document.kind == Yaml::Kind::null) return site;
   if (document.kind != Yaml::Kind::mapping) {
-    return make_error(fmt::format("{}: expected a mapping", at(site.shown, document.line)));
+    return make_error("{}: expected a mapping", at(site.shown, document.line));
   }
   TRY(check_site_keys(document, site.shown));
   TRY(check_schema(document, kSiteSchema, site.shown));

@@ -30,7 +30,7 @@ template <Described T, class Check>
   const auto path = fmt::format("{}.{}", name, broken.key);
   const auto origin = scratch.origins.find(path);
   const int line = origin == scratch.origins.end() ? block.line : origin->second.line;
-  return make_error(fmt::format("{}: '{}' {}", at(site.shown, line), path, broken.what));
+  return make_error("{}: '{}' {}", at(site.shown, line), path, broken.what);
 }
 
 // The block `slurm` of the site's file, if there is one.

@@ -72,7 +72,7 @@ class TreeBuilder {
   }
 
   [[nodiscard]] tl::unexpected<Error> refuse(int line, std::string_view why) const {
-    return make_error(fmt::format("{}: {}", at(file_, line), why));
+    return make_error("{}: {}", at(file_, line), why);
   }
 
   std::string_view file_;
@@ -120,7 +120,7 @@ std::string hint(std::string_view word, const std::vector<std::string>& known) {
 
 Result<Yaml> parse_yaml(std::string_view text, std::string_view file) {
   const auto invalid = [&](int line, std::string_view why) {
-    return make_error(fmt::format("{}: invalid YAML: {}", at(file, line), why));
+    return make_error("{}: invalid YAML: {}", at(file, line), why);
   };
   if (const int line = line_of_invalid_text(text); line > 0) {
     return invalid(line, "a control character, or a byte that is not UTF-8");

@@ -109,7 +109,7 @@ std::string description_of(const Claim& claim) {
 
 Result<void> need_node(const Claim& claim) {
   if (is_host_name(claim.node)) return {};
-  return make_error(fmt::format("\"{}\" is not a node's name", printable(claim.node, 100)));
+  return make_error("\"{}\" is not a node's name", printable(claim.node, 100));
 }
 
 }  // namespace
@@ -146,14 +146,14 @@ Result<Claim> make_claim(std::vector<Report> reports) {
     if (once.empty()) once = fmt::format("{} {}", finding.check, finding.device);
   }
   if (once.empty()) {
-    return make_error(fmt::format(
+    return make_error(
         "nothing to claim: the newest report, of {}, has no failure that a provider can repair",
-        newest.started));
+        newest.started);
   }
   return make_error(
-      fmt::format("{} failed once, at {}: a claim needs the same failure in another boot or at "
-                  "least ten minutes apart; run muster evidence on the node again",
-                  once, newest.started));
+      "{} failed once, at {}: a claim needs the same failure in another boot or at "
+      "least ten minutes apart; run muster evidence on the node again",
+      once, newest.started);
 }
 
 RepairRecord record_of(const Claim& claim, std::string_view provider) {
@@ -223,7 +223,7 @@ Result<std::string> azure_payload(const Claim& claim, const AzureRules& rules, s
   };
   for (const auto& [key, value] : {Needed{"subscription", rules.subscription},
                                    Needed{"resource_group", rules.resource_group}}) {
-    if (value.empty()) return make_error(fmt::format("muster.yaml: set repair.azure.{}", key));
+    if (value.empty()) return make_error("muster.yaml: set repair.azure.{}", key);
   }
   if (claim.physical_host.empty() && claim.vm_id.empty()) {
     return make_error(

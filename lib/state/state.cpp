@@ -55,7 +55,7 @@ Result<std::string> read_private(const fs::path& file) {
   struct stat status = {};
   if (::fstat(held.get(), &status) != 0) return os_error("stat", name, errno);
   if (status.st_uid != ::geteuid() || (status.st_mode & (S_IWGRP | S_IWOTH)) != 0) {
-    return make_error(fmt::format("{} belongs to another user, or others can write to it", name));
+    return make_error("{} belongs to another user, or others can write to it", name);
   }
   return read_file(held, name, kLargestState);
 }
@@ -167,14 +167,12 @@ Result<void> write_state(const fs::path& file, const Snapshot& snapshot, bool xi
       fs::permissions(file.parent_path(), fs::perms::owner_all, failed);
     }
     if (failed) {
-      return make_error(
-          fmt::format("create {}: {}", file.parent_path().string(), failed.message()));
+      return make_error("create {}: {}", file.parent_path().string(), failed.message());
     }
   }
   note_left_behind(file, snapshot);
   if (!snapshot.identity->boot_id || !snapshot.identity->uptime_s) {
-    return make_error(
-        fmt::format("{} is not written: boot id or uptime is unknown", file.string()));
+    return make_error("{} is not written: boot id or uptime is unknown", file.string());
   }
   TRY_ASSIGN(const auto held, lock_state(file));
 

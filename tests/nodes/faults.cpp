@@ -2,8 +2,6 @@
 // The list of all faults, and rendering a node with some of them.
 #include "tests/nodes/faults.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <exception>
 #include <optional>
@@ -78,8 +76,7 @@ Result<Tree> make_faulty(const NodeDescription& node, const std::vector<const Fa
   for (const auto* fault : faults) {
     made.push_back(fault);
     const auto refused = [&](std::string_view why) {
-      return make_error(
-          fmt::format("{} is made for {}, and {} {}", fault->name, fault->node, node.name, why));
+      return make_error("{} is made for {}, and {} {}", fault->name, fault->node, node.name, why);
     };
     try {
       tree = render_with(node, made);

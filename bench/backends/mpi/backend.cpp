@@ -285,9 +285,8 @@ Result<void> can_count(const Operation& operation, int rank, int ranks, std::uin
   if (!reduces(operation.collective) && count / elements_of_block(operation.type) <= most) {
     return {};
   }
-  return make_error(
-      fmt::format("{} of {} bytes has {} elements per rank, but MPI counts at most {}",
-                  to_string(operation.collective), operation.bytes, count, most));
+  return make_error("{} of {} bytes has {} elements per rank, but MPI counts at most {}",
+                    to_string(operation.collective), operation.bytes, count, most);
 }
 
 CallPlan plan_of(const Operation& operation, const HostMemory::Buffers& buffers, const Types& types,
@@ -398,10 +397,10 @@ Result<void> check(int code, std::string_view call) {
   std::array<char, MPI_MAX_ERROR_STRING> text{};
   int length = 0;
   if (MPI_Error_string(code, text.data(), &length) != MPI_SUCCESS) {
-    return make_error(fmt::format("{}: error {}", call, code));
+    return make_error("{}: error {}", call, code);
   }
-  return make_error(
-      fmt::format("{}: {}", call, std::string_view(text.data(), static_cast<std::size_t>(length))));
+  return make_error("{}: {}", call,
+                    std::string_view(text.data(), static_cast<std::size_t>(length)));
 }
 
 // "Open MPI v4.1.4, package: …", "MPICH Version:\t4.0.2\nMPICH Release date…", or "Intel(R) MPI

@@ -72,8 +72,7 @@ class NcclBackend final : public Backend, public StreamedOperation {
       return lacks("registered memory: needs 2.19");
     }
     if (options_.diagnose && version_ < kDiagnosisSince) {
-      return make_error(
-          fmt::format("--diagnose: NCCL {} is too old: needs 2.31", nccl_version_text(version_)));
+      return make_error("--diagnose: NCCL {} is too old: needs 2.31", nccl_version_text(version_));
     }
     if (options_.bind) TRY(named(bind()));
     TRY_ASSIGN(gpu_, named(Gpu::open(cuda_, ordinal_.ordinal)));
@@ -122,7 +121,7 @@ class NcclBackend final : public Backend, public StreamedOperation {
   [[nodiscard]] Result<void> supports(const Operation& operation, const Pace& pace) const override {
     const auto collective = to_string(operation.collective);
     if (operation.root < 0 || operation.root >= options_.ranks) {
-      return make_error(fmt::format("invalid root {} of {} ranks", operation.root, options_.ranks));
+      return make_error("invalid root {} of {} ranks", operation.root, options_.ranks);
     }
     if (operation.type == Type::bf16 && version_ < kBfloat16Since) return lacks("bf16");
     const bool eight_bits = operation.type == Type::f8e4m3 || operation.type == Type::f8e5m2;
@@ -142,8 +141,7 @@ class NcclBackend final : public Backend, public StreamedOperation {
     if (operation.in_place && definition.exchanges)
       return lacks(fmt::format("{} in place", collective));
     if (use.by == NcclUse::By::groups && pace.together > 1) {
-      return make_error(
-          fmt::format("--together: {} consists of groups that depend on each other", collective));
+      return make_error("--together: {} consists of groups that depend on each other", collective);
     }
     return pace.graph ? supports_graphs() : Result<void>{};
   }
@@ -241,7 +239,7 @@ class NcclBackend final : public Backend, public StreamedOperation {
   }
 
   [[nodiscard]] tl::unexpected<Error> lacks(std::string_view what) const {
-    return make_error(fmt::format("NCCL {} has no {}", nccl_version_text(version_), what));
+    return make_error("NCCL {} has no {}", nccl_version_text(version_), what);
   }
 
   [[nodiscard]] Result<void> supports_graphs() const {
@@ -339,9 +337,9 @@ class NcclBackend final : public Backend, public StreamedOperation {
     const auto& send = memory_->send();
     const auto& receive = memory_->receive();
     if (bytes.send > send.bytes || bytes.receive > receive.bytes) {
-      return make_error(fmt::format("{} needs buffers of {} and {} B, but {} and {} B are reserved",
-                                    to_string(operation.collective), bytes.send, bytes.receive,
-                                    send.bytes, receive.bytes));
+      return make_error("{} needs buffers of {} and {} B, but {} and {} B are reserved",
+                        to_string(operation.collective), bytes.send, bytes.receive, send.bytes,
+                        receive.bytes);
     }
     const auto width = size_of(operation.type);
     run.receive = receive.begin + run.shape.receive_at * width;

@@ -40,7 +40,7 @@ Result<void> bind_all_threads(const Cpus& cpus) {
     const auto bound = bind_thread(static_cast<pid_t>(*thread), cpus);
     if (!bound && errno != ESRCH) return bound;
   }
-  if (failure) return make_error(fmt::format("list threads: {}", failure.message()));
+  if (failure) return make_error("list threads: {}", failure.message());
   return {};
 }
 
@@ -83,7 +83,7 @@ Result<int> usable_gpus(const std::string& cuda_file) {
   children.start("cuda", kPatience, [&library] { return answer_of(count_gpus(library)); });
   const auto answer = children.next().second;
   if (answer.end != ChildAnswer::End::answered) {
-    return make_error(fmt::format("the CUDA driver gives {}", answer.reason));
+    return make_error("the CUDA driver gives {}", answer.reason);
   }
   return count_in(answer.bytes);
 }
@@ -91,7 +91,7 @@ Result<int> usable_gpus(const std::string& cuda_file) {
 Result<std::vector<unsigned>> own_cpus() {
   Mask mask(kMaxCpus / kBits);
   if (::sched_getaffinity(0, bytes_of(mask), reinterpret_cast<cpu_set_t*>(mask.data())) != 0) {
-    return make_error(fmt::format("sched_getaffinity: {}", std::strerror(errno)));
+    return make_error("sched_getaffinity: {}", std::strerror(errno));
   }
   Cpus cpus;
   for (unsigned cpu = 0; cpu < kMaxCpus; ++cpu) {
@@ -112,10 +112,10 @@ Result<Ordinal> choose_gpu(int rank, int local_rank, int gpus, std::string_view 
   const auto names = visible.empty() ? std::vector<std::string_view>{} : split(visible, ',');
   Ordinal chosen{.ordinal = names.size() == 1 && gpus == 1 ? 0 : local_rank};
   if (local_rank < 0 || chosen.ordinal >= gpus) {
-    return make_error(fmt::format(
+    return make_error(
         "rank {} is local rank {}, and only {} {} visible{}", rank, local_rank, gpus,
         gpus == 1 ? "GPU is" : "GPUs are",
-        visible.empty() ? "" : fmt::format(" (CUDA_VISIBLE_DEVICES={})", printable(visible, 100))));
+        visible.empty() ? "" : fmt::format(" (CUDA_VISIBLE_DEVICES={})", printable(visible, 100)));
   }
   const auto index = static_cast<std::size_t>(chosen.ordinal);
   if (index >= names.size()) {

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bench/backends/nccl/communicator.hpp"
 
-#include <fmt/format.h>
-
 #include <array>
 #include <cstring>
 #include <memory>
@@ -201,8 +199,7 @@ Result<void> Communicator::join(const std::string& id, bool blocking,
   const auto until = limit ? Clock::now() + *limit : Clock::time_point::max();
   nccl::UniqueId unique{};
   if (id.size() != unique.bytes.size()) {
-    return make_error(
-        fmt::format("NCCL's unique id: {} bytes, expected {}", id.size(), unique.bytes.size()));
+    return make_error("NCCL's unique id: {} bytes, expected {}", id.size(), unique.bytes.size());
   }
   std::memcpy(unique.bytes.data(), id.data(), id.size());
   nccl::Communicator made = nullptr;
@@ -232,16 +229,16 @@ Result<void> Communicator::wait_for_call(std::string_view what, int code, Clock:
   int state_now = code;
   const auto begin = Clock::now();
   while (state_now == nccl::kInProgress) {
-    if (given_up_.load()) return make_error(fmt::format("{}: aborted", what));
+    if (given_up_.load()) return make_error("{}: aborted", what);
     state_now = state();
     const auto now = Clock::now();
     if (state_now == nccl::kInProgress && now >= until) {
       abort();
-      return make_error(fmt::format("{}: the communicator did not form within its deadline", what));
+      return make_error("{}: the communicator did not form within its deadline", what);
     }
     if (now - begin > std::chrono::milliseconds(1)) std::this_thread::yield();
   }
-  if (given_up_.load()) return make_error(fmt::format("{}: aborted", what));
+  if (given_up_.load()) return make_error("{}: aborted", what);
   if (state_now == nccl::kSuccess) return {};
   failed_ = true;
   return tl::unexpected(trouble(library_, what, state_now, handle_.load()));

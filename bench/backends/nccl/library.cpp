@@ -41,8 +41,8 @@ class LibraryLoader {
 
   [[nodiscard]] Result<void> check(std::string_view path, std::string_view what) const {
     if (missing_.empty()) return {};
-    return make_error(fmt::format("{} is not a usable {}: {} {} missing", path, what,
-                                  fmt::join(missing_, ", "), missing_.size() == 1 ? "is" : "are"));
+    return make_error("{} is not a usable {}: {} {} missing", path, what, fmt::join(missing_, ", "),
+                      missing_.size() == 1 ? "is" : "are");
   }
 
  private:

@@ -291,9 +291,9 @@ Result<std::vector<Requirement>> parse_requirements(std::string_view list) {
       return word == rule.word || std::ranges::count(rule.other_words, word) > 0;
     });
     if (found == rules().end()) {
-      return make_error(fmt::format(
+      return make_error(
           "unknown transport \"{}\": expected ib, gdr, p2p, nvlink, mnnvl, nvls or sharp",
-          printable(word, 40)));
+          printable(word, 40));
     }
     if (std::ranges::count(requirements, found->requirement) == 0) {
       requirements.push_back(found->requirement);

@@ -64,7 +64,7 @@ class Sim final : public Backend {
   [[nodiscard]] Result<void> supports(const Operation& operation,
                                       const Pace& /*pace*/) const override {
     if (operation.root >= 0 && operation.root < ranks()) return {};
-    return make_error(fmt::format("there is no rank {}", operation.root));
+    return make_error("there is no rank {}", operation.root);
   }
 
   [[nodiscard]] Result<void> reserve(const Operation& /*largest*/) override { return {}; }
@@ -119,8 +119,7 @@ class Sim final : public Backend {
       std::unique_lock lock(mutex_);
       changed_.wait(lock, [this] { return aborted_; });
       const auto rank = model_.rank_in(group_, static_cast<std::uint64_t>(hang_->rank));
-      return make_error(
-          fmt::format("rank {} did not start operation {}", rank.value_or(0), operation));
+      return make_error("rank {} did not start operation {}", rank.value_or(0), operation);
     }
     ++progress.finished;
     return {};

@@ -19,7 +19,7 @@ namespace {
 using Endpoints = std::vector<Endpoint>;
 
 tl::unexpected<Error> connect_error(int peer, std::string_view why) {
-  return make_error(fmt::format("connect to rank {}: {}", peer, why));
+  return make_error("connect to rank {}: {}", peer, why);
 }
 
 // A rank greets the lower ranks, admits the higher ones, and then reads the answers of the lower
@@ -56,8 +56,8 @@ Result<void> admit_higher(const Identity& self, Descriptor listener, Clock::time
   auto missing = self.ranks - self.rank - 1;
   while (missing > 0) {
     if (Clock::now() >= deadline) {
-      return make_error(fmt::format("{} of {} ranks did not connect in time{}", missing, self.ranks,
-                                    door.refusals()));
+      return make_error("{} of {} ranks did not connect in time{}", missing, self.ranks,
+                        door.refusals());
     }
     poller.clear();
     door.watch(poller);
@@ -96,7 +96,7 @@ Result<std::vector<Endpoints>> share(const Exchange& exchange, const Endpoints& 
     }
   }
   if (all.size() != static_cast<std::size_t>(ranks)) {
-    return make_error(fmt::format("addresses of {} ranks, expected {}", all.size(), ranks));
+    return make_error("addresses of {} ranks, expected {}", all.size(), ranks);
   }
   return all;
 }
@@ -180,7 +180,7 @@ Result<void> Mesh::exchange(int to, OutBytes out, int from, InBytes in) const {
   if (moved) return moved;
   const auto whom =
       to == from ? fmt::format("rank {}", to) : fmt::format("ranks {} and {}", to, from);
-  return make_error(fmt::format("exchange data with {}: {}", whom, moved.error().message));
+  return make_error("exchange data with {}: {}", whom, moved.error().message);
 }
 
 void Mesh::shut_down() const noexcept {

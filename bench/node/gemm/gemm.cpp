@@ -169,7 +169,7 @@ Result<void> Gemm::choose() {
       library_.heuristic.call(handle_, operation_, first_in_, second_in_, out_, out_, preference_,
                               static_cast<int>(choices.size()), choices.data(), &count);
   if (code == cublas::kNotSupported || (code == cublas::kSuccess && count == 0)) {
-    return make_missing(fmt::format("no products in {}", kind_.name));
+    return make_missing("no products in {}", kind_.name);
   }
   if (code != cublas::kSuccess) {
     return tl::unexpected(trouble(library_, library_.heuristic.name, code));
@@ -187,7 +187,7 @@ Result<void> Gemm::choose() {
     algorithm_ = choice.algorithm;
   }
   if (!std::isfinite(best) && refused) return tl::unexpected(*refused);
-  if (!std::isfinite(best)) return make_missing(fmt::format("no products in {}", kind_.name));
+  if (!std::isfinite(best)) return make_missing("no products in {}", kind_.name);
   TRY(gpu_.gpu().poison(first_, out_bytes()));
   return multiply(algorithm_, first_);
 }

@@ -159,8 +159,7 @@ class LoopbackTest {
   [[nodiscard]] Result<double> gbps(double seconds, std::uint64_t count) const {
     const auto bytes = count * sizes_.message;
     if (!is_measurable(seconds)) {
-      return make_error(
-          fmt::format("this host's clock is too coarse for transfers of {} KiB", bytes >> 10U));
+      return make_error("this host's clock is too coarse for transfers of {} KiB", bytes >> 10U);
     }
     return 8 * static_cast<double>(bytes) / seconds / 1e9;
   }

@@ -60,8 +60,8 @@ Result<std::unique_ptr<RdmaMemory>> RdmaMemory::reserve(const Hca& hca, std::uin
   TRY(made->clear(bytes));
   made->region_ = register_memory(hca, made->address_, bytes);
   if (made->region_ != nullptr) return made;
-  return make_error(fmt::format("register {} MiB of memory: {}{}", bytes >> 20U, errno_text(errno),
-                                errno == ENOMEM ? "; see `ulimit -l`" : ""));
+  return make_error("register {} MiB of memory: {}{}", bytes >> 20U, errno_text(errno),
+                    errno == ENOMEM ? "; see `ulimit -l`" : "");
 }
 
 Result<std::unique_ptr<RdmaMemory>> RdmaMemory::reserve_on(const Hca& hca, Gpu& gpu,
@@ -79,9 +79,8 @@ Result<std::unique_ptr<RdmaMemory>> RdmaMemory::reserve_on(const Hca& hca, Gpu& 
   made->region_ = made->register_dma_buf(whole);
   if (made->region_ == nullptr) made->region_ = register_memory(hca, made->address_, bytes);
   if (made->region_ == nullptr) {
-    return make_error(
-        fmt::format("register memory of the GPU: {}; neither as a dma-buf nor by nvidia_peermem",
-                    errno_text(errno)));
+    return make_error("register memory of the GPU: {}; neither as a dma-buf nor by nvidia_peermem",
+                      errno_text(errno));
   }
   TRY(made->clear(bytes));
   return made;

@@ -103,7 +103,7 @@ Result<void> connect_pair(const Hca& hca, ibv_qp* pair, const Hca& other, const 
 }  // namespace
 
 tl::unexpected<Error> verbs_error(std::string_view operation, int error) {
-  return make_error(fmt::format("{}: {}", operation, errno_text(error)));
+  return make_error("{}: {}", operation, errno_text(error));
 }
 
 Hca::~Hca() {
@@ -169,7 +169,7 @@ Result<void> Hca::choose_address() {
     gid_index_ = static_cast<std::uint8_t>(index);
     found = true;
   }
-  if (!found) return make_error(fmt::format("port {} has no address (GID)", port_number_));
+  if (!found) return make_error("port {} has no address (GID)", port_number_);
   return {};
 }
 
@@ -299,8 +299,7 @@ Result<std::uint64_t> RdmaPath::poll() {
   for (int i = 0; i < count; ++i) {
     const auto& each = done.at(static_cast<std::size_t>(i));
     if (each.status == IBV_WC_SUCCESS) continue;
-    return make_error(
-        fmt::format("a transfer failed: {}", from_.library().status_text(each.status)));
+    return make_error("a transfer failed: {}", from_.library().status_text(each.status));
   }
   return static_cast<std::uint64_t>(count);
 }
@@ -319,9 +318,8 @@ Result<double> RdmaPath::move(const Transfers& transfers) {
     if (more > 0) {
       last = Clock::now();
     } else if (Clock::now() - last > patience_) {
-      return make_error(fmt::format("{} of {} transfers did not complete within {:.1f} s",
-                                    posted - done, transfers.count,
-                                    std::chrono::duration<double>(patience_).count()));
+      return make_error("{} of {} transfers did not complete within {:.1f} s", posted - done,
+                        transfers.count, std::chrono::duration<double>(patience_).count());
     }
   }
   return std::chrono::duration<double>(last - begin).count();

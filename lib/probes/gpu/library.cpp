@@ -2,6 +2,7 @@
 #include "lib/probes/gpu/library.hpp"
 
 #include <dlfcn.h>
+#include <fmt/format.h>
 
 #include <filesystem>
 
@@ -70,8 +71,8 @@ Result<Library> open_library(const std::string& named) {
     MUSTER_NVML_FUNCTIONS(MUSTER_NVML_FIND)
 #undef MUSTER_NVML_FIND
     if (missing.empty()) return library;
-    return make_error(fmt::format("{} is not a usable NVML library: {} is missing", candidate,
-                                  fmt::join(missing, ", ")));
+    return make_error("{} is not a usable NVML library: {} is missing", candidate,
+                      fmt::join(missing, ", "));
   }
   return make_missing(std::move(why));
 }
@@ -97,7 +98,7 @@ Fact<std::uint64_t> number_of(const FieldValue& field) {
     default:
       break;
   }
-  return make_error(fmt::format("NVML's field {} is not a natural number", field.field));
+  return make_error("NVML's field {} is not a natural number", field.field);
 }
 
 }  // namespace muster::nvml

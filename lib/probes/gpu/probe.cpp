@@ -177,7 +177,7 @@ Fact<bool> is_open_module(const Root& root) {
   constexpr std::string_view kVersion = "/proc/driver/nvidia/version";
   TRY_ASSIGN(const auto line, root.read_line(kVersion));
   if (line.find("Kernel Module") == std::string::npos) {
-    return make_error(fmt::format("{} names no kernel module", kVersion));
+    return make_error("{} names no kernel module", kVersion);
   }
   return line.find("Open Kernel Module") != std::string::npos;
 }

@@ -22,7 +22,7 @@ constexpr std::size_t kGsp = 80;
 Fact<int> margin_below(unsigned slowdown_c, int now_c) {
   const std::int64_t margin = std::int64_t{slowdown_c} - now_c;
   if (std::in_range<int>(margin)) return static_cast<int>(margin);
-  return make_error(fmt::format("NVML reports {} C, and a slowdown at {} C", now_c, slowdown_c));
+  return make_error("NVML reports {} C, and a slowdown at {} C", now_c, slowdown_c);
 }
 
 // A PCI address as sysfs writes it.
@@ -428,7 +428,7 @@ class GpuReader : QueriedGpu {
       std::vector<GpuProcess> processes;
       for (unsigned i = 0; i < std::min<std::uint64_t>(count, room); ++i) {
         if (entries[i].pid > kLargestPid) {
-          return make_error(fmt::format("{} lists a process {}", function.name, entries[i].pid));
+          return make_error("{} lists a process {}", function.name, entries[i].pid);
         }
         GpuProcess process{.pid = entries[i].pid};
         process.memory_bytes = entries[i].memory == kNotAvailable

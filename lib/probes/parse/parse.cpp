@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/probes/parse/parse.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <array>
 #include <charconv>
@@ -28,7 +26,7 @@ std::string_view take_word(std::string_view& text) {
 }
 
 tl::unexpected<Error> not_a_process(std::string_view text) {
-  return make_error(fmt::format("not a process: \"{}\"", printable(text, 60)));
+  return make_error("not a process: \"{}\"", printable(text, 60));
 }
 
 // The user of a mount: FUSE has an option that fusermount enforces, and mount(8) adds one to mounts
@@ -44,7 +42,7 @@ Fact<std::string> user_of(std::string_view type, const std::vector<std::string_v
 }
 
 tl::unexpected<Error> not_a(std::string_view what, std::string_view text) {
-  return make_error(fmt::format("expected {}, got \"{}\"", what, printable(text, 60)));
+  return make_error("expected {}, got \"{}\"", what, printable(text, 60));
 }
 
 // `count` groups of four hex digits, in lower case.
@@ -153,7 +151,7 @@ Result<std::uint64_t> parse_context_switches(std::string_view status) {
     const auto field = field_of(status, key);
     if (!field) return make_error("no count of context switches");
     const auto count = parse_unsigned(*field);
-    if (!count) return make_error(fmt::format("not a count: \"{}\"", printable(*field, 60)));
+    if (!count) return make_error("not a count: \"{}\"", printable(*field, 60));
     sum += *count;
   }
   return sum;
@@ -163,7 +161,7 @@ Result<std::uint64_t> parse_user(std::string_view status) {
   const auto field = field_of(status, "Uid");  // "real effective saved file-system"
   if (!field) return make_error("no user");
   auto user = parse_unsigned(field->substr(0, field->find('\t')));
-  if (!user) return make_error(fmt::format("not a user: \"{}\"", printable(*field, 60)));
+  if (!user) return make_error("not a user: \"{}\"", printable(*field, 60));
   return user;
 }
 
@@ -176,9 +174,7 @@ bool is_being_killed(std::string_view status) {
 
 Result<LoadAverage> parse_load_average(std::string_view line) {
   const auto words = split_words(line);  // "0.20 0.18 0.12 1/80 11206"
-  const auto wrong = [&] {
-    return make_error(fmt::format("not a load average: \"{}\"", printable(line, 60)));
-  };
+  const auto wrong = [&] { return make_error("not a load average: \"{}\"", printable(line, 60)); };
   if (words.size() != 5) return wrong();
   const auto slash = words[3].find('/');
   if (slash == std::string_view::npos) return wrong();
@@ -196,13 +192,12 @@ Result<LoadAverage> parse_load_average(std::string_view line) {
 Result<std::uint64_t> parse_meminfo(std::string_view text, std::string_view key) {
   constexpr std::uint64_t kKib = 1024;
   const auto field = field_of(text, key);
-  if (!field) return make_missing(fmt::format("meminfo has no {}", key));
+  if (!field) return make_missing("meminfo has no {}", key);
   const auto words = split_words(*field);
   const auto number =
       words.size() == 2 && words[1] == "kB" ? parse_unsigned(words[0]) : make_error("");
   if (number && *number <= std::numeric_limits<std::uint64_t>::max() / kKib) return *number * kKib;
-  return make_error(
-      fmt::format("meminfo: {} is not a number of kB: \"{}\"", key, printable(*field, 60)));
+  return make_error("meminfo: {} is not a number of kB: \"{}\"", key, printable(*field, 60));
 }
 
 std::string unescape(std::string_view text, std::string_view start, std::size_t digits, int base) {
@@ -225,7 +220,7 @@ Result<Mount> parse_mount(std::string_view line) {
   const auto fields = split(line, ' ');
   const bool valid = fields.size() >= 4 && fields[1].starts_with('/') && !fields[2].empty();
   if (!valid) {
-    return make_error(fmt::format("not a mount: \"{}\"", printable(line, 80)));
+    return make_error("not a mount: \"{}\"", printable(line, 80));
   }
   const auto options = split(fields[3], ',');
   Mount mount;

@@ -29,7 +29,7 @@ Result<unsigned> read_id(const Root& root, std::string_view address, std::string
   TRY_ASSIGN(const auto line, root.read_line(path));
   const auto value = parse_hex(line);
   if (!value || *value > 0xffffff) {
-    return make_error(fmt::format("read {}: \"{}\" is not a PCI id", path, printable(line)));
+    return make_error("read {}: \"{}\" is not a PCI id", path, printable(line));
   }
   return static_cast<unsigned>(*value);
 }
@@ -63,7 +63,7 @@ Fact<int> read_numa_node(const Root& root, std::string_view address) {
   TRY_ASSIGN(const auto line, root.read_line(path));
   const auto value = parse_signed(line);
   if (!value || *value < -1 || *value > 65535) {
-    return make_error(fmt::format("read {}: \"{}\" is not a NUMA node", path, printable(line)));
+    return make_error("read {}: \"{}\" is not a NUMA node", path, printable(line));
   }
   return static_cast<int>(*value);
 }
@@ -74,7 +74,7 @@ Fact<std::string> read_local_cpus(const Root& root, std::string_view address) {
   TRY_ASSIGN(const auto text, read_filled(root, path));
   const auto list = trim(text);
   const auto parsed = parse_cpu_list(list);
-  if (!parsed) return make_error(fmt::format("read {}: {}", path, parsed.error().message));
+  if (!parsed) return make_error("read {}: {}", path, parsed.error().message);
   return std::string(list);
 }
 
@@ -90,17 +90,16 @@ Result<std::uint64_t> read_aer_total(const Root& root, std::string_view address,
     const auto words = split_words(line);
     const auto count = words.size() == 2 ? parse_unsigned(words[1]) : make_error("");
     if (!count)
-      return make_error(
-          fmt::format("read {}: \"{}\" is not a name and a count", path, printable(line)));
+      return make_error("read {}: \"{}\" is not a name and a count", path, printable(line));
     if (words[0].starts_with("TOTAL")) {
       total = *count;
     } else {
       raised = raised || *count > 0;
     }
   }
-  if (!total) return make_error(fmt::format("read {}: no total", path));
+  if (!total) return make_error("read {}: no total", path);
   if (*total == 0 && raised)
-    return make_error(fmt::format("read {}: the total is 0 and its parts are not", path));
+    return make_error("read {}: the total is 0 and its parts are not", path);
   return *total;
 }
 
@@ -211,7 +210,7 @@ Result<RasCounts> read_counts(const Root& root, const std::string& path) {
   if (uncorrected && corrected) {
     return RasCounts{.uncorrected = *uncorrected, .corrected = *corrected};
   }
-  return make_error(fmt::format("read {}: \"{}\" has no ue and ce", path, printable(text, 60)));
+  return make_error("read {}: \"{}\" has no ue and ce", path, printable(text, 60));
 }
 
 // A GPU without RAS has no such folder; a block without counters has no file.
@@ -239,7 +238,7 @@ Fact<AmdBadPages> read_bad_pages(const Root& root, std::string_view folder) {
     if (words.empty()) continue;
     const auto state = words.back();
     if (words.size() != 5 || state.size() != 1) {
-      return make_error(fmt::format("read {}: \"{}\" is not a page", path, printable(line, 60)));
+      return make_error("read {}: \"{}\" is not a page", path, printable(line, 60));
     }
     if (state == "R") ++pages.retired;
     if (state == "P") ++pages.pending;
@@ -254,7 +253,7 @@ Result<std::string> sensors_of(const Root& root, std::string_view folder) {
   for (const auto& name : names) {
     if (name.starts_with("hwmon")) return fmt::format("{}/hwmon/{}", folder, name);
   }
-  return make_missing(fmt::format("{}/hwmon has no sensors", folder));
+  return make_missing("{}/hwmon has no sensors", folder);
 }
 
 // Omits sensors that do not answer, as in a GPU that sleeps.

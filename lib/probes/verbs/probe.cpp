@@ -65,14 +65,13 @@ Fact<bool> register_memory(const VerbsLibrary& library, ibv_context* context,
   const std::unique_ptr<ibv_pd, int (*)(ibv_pd*)> domain(library.alloc_pd(context),
                                                          library.dealloc_pd);
   if (!domain) {
-    return make_error(
-        fmt::format("allocate a protection domain on {}: {}", name, errno_text(errno)));
+    return make_error("allocate a protection domain on {}: {}", name, errno_text(errno));
   }
   alignas(kPage) static std::array<char, kPage> page;
   ibv_mr* const region =
       library.reg_mr(domain.get(), page.data(), page.size(), IBV_ACCESS_LOCAL_WRITE);
   if (region == nullptr) {
-    return make_error(fmt::format("register memory on {}: {}", name, errno_text(errno)));
+    return make_error("register memory on {}: {}", name, errno_text(errno));
   }
   library.dereg_mr(region);
   return true;
@@ -142,7 +141,7 @@ Result<VerbsLibrary> open_verbs(const std::string& named) {
 #define MUSTER_VERBS_LOAD(member, required, function)                                      \
   library.member = reinterpret_cast<decltype(library.member)>(::dlsym(handle, #function)); \
   if ((required) && library.member == nullptr) {                                           \
-    return make_error(fmt::format("{} has no {}", file, #function));                       \
+    return make_error("{} has no {}", file, #function);                                    \
   }
   // NOLINTNEXTLINE(cppcoreguidelines-pro-type-reinterpret-cast): required by dlsym
   MUSTER_VERBS_FUNCTIONS(MUSTER_VERBS_LOAD)

@@ -57,8 +57,8 @@ inline Result<Batch> measure_once(Backend& backend, const Operation& operation, 
   TRY_ASSIGN(auto batch, backend.measure(operation, pace, progress));
   const auto rounds = static_cast<std::uint64_t>(pace.warm_up + pace.iterations + 1);
   if (progress.finished == rounds && batch.samples.size() == 1) return batch;
-  return make_error(fmt::format("{} rounds by {} ranks, expected {} by one",
-                                progress.finished.load(), batch.samples.size(), rounds));
+  return make_error("{} rounds by {} ranks, expected {} by one", progress.finished.load(),
+                    batch.samples.size(), rounds);
 }
 
 // The errors of one operation; none if the back end or this number of ranks cannot run it.

@@ -38,12 +38,12 @@ bool is_call(std::string_view name) {
 
 // "CALL" or "CALL gpuN". A misspelt call is never made, and its test would pass.
 Result<std::string> parse_call(std::span<const std::string_view> words, std::size_t gpus) {
-  if (!is_call(words[0])) return make_error(fmt::format("unknown call \"{}\"", words[0]));
+  if (!is_call(words[0])) return make_error("unknown call \"{}\"", words[0]);
   if (words.size() == 1) return std::string(words[0]);
   const auto gpu = words[1].starts_with("gpu") ? parse_unsigned(words[1].substr(3)).value_or(gpus)
                                                : std::uint64_t{gpus};
   if (words.size() == 2 && gpu < gpus) return fmt::format("{} {}", words[0], words[1]);
-  return make_error(fmt::format("unknown GPU \"{}\"", fmt::join(words.subspan(1), " ")));
+  return make_error("unknown GPU \"{}\"", fmt::join(words.subspan(1), " "));
 }
 
 Result<void> take_line(std::string_view line, Scenario& scenario) {
@@ -62,7 +62,7 @@ Result<void> take_line(std::string_view line, Scenario& scenario) {
     scenario.answers[call] = static_cast<int>(code);
     return {};
   }
-  return make_error(fmt::format("unknown line \"{}\"", printable(line)));
+  return make_error("unknown line \"{}\"", printable(line));
 }
 
 }  // namespace
