@@ -11,9 +11,6 @@
 #include "lib/base/clock.hpp"
 #include "lib/base/mixing.hpp"
 #include "lib/base/units.hpp"
-#include "lib/profile/limits/bench.hpp"
-#include "lib/profile/limits/gpu.hpp"
-#include "lib/profile/limits/ib.hpp"
 #include "lib/report/finding.hpp"
 #include "lib/report/summary.hpp"
 

@@ -10,8 +10,6 @@
 #include "checks/run.hpp"
 #include "lib/base/units.hpp"
 #include "lib/node/xid.hpp"
-#include "lib/profile/limits/gpu.hpp"
-#include "lib/profile/limits/ib.hpp"
 #include "lib/state/xids.hpp"
 
 namespace muster {

@@ -11,8 +11,6 @@
 #include "checks/catalogue.hpp"
 #include "lib/base/text.hpp"
 #include "lib/node/parts.hpp"
-#include "lib/profile/limits/gpu.hpp"
-#include "lib/profile/limits/host.hpp"
 #include "lib/profile/yaml.hpp"
 #include "lib/report/summary.hpp"
 

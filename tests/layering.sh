@@ -31,19 +31,19 @@ slurm/sweeps : lib/base lib/hosts lib/report slurm/rules slurm/cluster slurm/his
 slurm/status : lib/base slurm/rules slurm/cluster slurm/policy slurm/history
 slurm/tell   : lib/base lib/process slurm/rules slurm/cluster slurm/history
 slurm/commands : lib/base lib/process lib/hosts lib/report lib/command lib/profile slurm/rules slurm/cluster slurm/policy slurm/history slurm/drains slurm/sweeps slurm/tell slurm/status
-checks/nhc_conf : lib/base lib/profile lib/report checks checks/shared lib/hosts
+checks/nhc_conf : lib/base lib/report checks checks/shared lib/hosts
 checks/make_profile : lib/base lib/node lib/profile checks/shared
 checks/app   : accept fleet repair lib/base lib/process lib/command lib/fleet lib/kubernetes lib/node lib/profile lib/report lib/state lib/probes checks checks/nhc_conf checks/make_profile slurm/commands lib/hosts
 checks       : lib/base lib/node lib/profile lib/report lib/state
-checks/shared : lib/base lib/node lib/profile lib/state checks
-checks/xid   : lib/base lib/node lib/profile checks/shared
-checks/gpu   : lib/profile lib/state checks checks/shared checks/xid
-checks/env   : lib/profile checks checks/shared
-checks/host  : lib/profile checks checks/shared
-checks/ib    : lib/profile checks checks/shared
-checks/muster: lib/profile checks checks/shared
-checks/pci   : lib/profile checks checks/shared
-checks/topo  : lib/profile checks checks/shared
+checks/shared : lib/base lib/node lib/state checks
+checks/xid   : lib/base lib/node checks/shared
+checks/gpu   : lib/state checks checks/shared checks/xid
+checks/env   : checks checks/shared
+checks/host  : checks checks/shared
+checks/ib    : checks checks/shared
+checks/muster: checks checks/shared
+checks/pci   : checks checks/shared
+checks/topo  : checks checks/shared
 bench/collectives : lib/base
 bench/model  : lib/base lib/profile bench/collectives
 bench/sockets : lib/base

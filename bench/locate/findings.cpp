@@ -10,8 +10,6 @@
 
 #include "lib/base/units.hpp"
 #include "lib/hosts/hostlist.hpp"
-#include "lib/profile/limits/ib.hpp"
-#include "lib/profile/limits/topology.hpp"
 
 namespace muster::bench::locate {
 namespace {

@@ -9,9 +9,6 @@
 #include <utility>
 
 #include "lib/base/text.hpp"
-#include "lib/profile/limits/bench.hpp"
-#include "lib/profile/limits/gpu.hpp"
-#include "lib/profile/limits/ib.hpp"
 
 namespace muster::bench {
 namespace {

@@ -11,9 +11,6 @@
 #include <utility>
 
 #include "lib/base/text.hpp"
-#include "lib/profile/limits/bench.hpp"
-#include "lib/profile/limits/gpu.hpp"
-#include "lib/profile/limits/ib.hpp"
 #include "lib/report/finding.hpp"
 #include "lib/statistics/statistics.hpp"
 

@@ -13,7 +13,6 @@
 
 #include "bench/results/row.hpp"
 #include "lib/base/quantity.hpp"
-#include "lib/profile/limits/bench.hpp"
 #include "lib/profile/profile.hpp"
 #include "lib/report/finding.hpp"
 

@@ -8,7 +8,6 @@
 #include "bench/results/bandwidth.hpp"
 #include "lib/base/text.hpp"
 #include "lib/profile/job_limit.hpp"
-#include "lib/profile/limits/gpu.hpp"
 #include "lib/report/finding.hpp"
 
 namespace muster::bench {

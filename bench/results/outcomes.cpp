@@ -10,7 +10,6 @@
 
 #include "lib/base/quantity.hpp"
 #include "lib/base/text.hpp"
-#include "lib/profile/limits/bench.hpp"
 #include "lib/report/bench_checks.hpp"
 #include "lib/report/finding.hpp"
 #include "lib/report/summary.hpp"

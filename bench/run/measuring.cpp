@@ -15,7 +15,6 @@
 #include "bench/run/transport_report.hpp"
 #include "lib/base/clock.hpp"
 #include "lib/base/text.hpp"
-#include "lib/profile/limits/bench.hpp"
 
 namespace muster::bench {
 namespace {

@@ -14,7 +14,6 @@
 #include "lib/probes/observe.hpp"
 #include "lib/probes/parse/parse.hpp"
 #include "lib/process/startup.hpp"
-#include "lib/profile/limits/bench.hpp"
 
 namespace muster::bench {
 namespace {

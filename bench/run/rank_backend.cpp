@@ -19,7 +19,6 @@
 #include "bench/run/meeting.hpp"
 #include "bench/sockets/greeting.hpp"
 #include "lib/base/text.hpp"
-#include "lib/profile/limits/gpu.hpp"
 
 namespace muster::bench {
 namespace {

@@ -17,9 +17,6 @@
 #include "lib/probes/observe.hpp"
 #include "lib/probes/parse/parse.hpp"
 #include "lib/process/child.hpp"
-#include "lib/profile/limits/gpu.hpp"
-#include "lib/profile/limits/host.hpp"
-#include "lib/profile/limits/topology.hpp"
 #include "lib/profile/site.hpp"
 #include "lib/state/state.hpp"
 

@@ -9,7 +9,6 @@
 #include "checks/shared/pci_bus.hpp"
 #include "checks/shared/peers.hpp"
 #include "checks/shared/rise.hpp"
-#include "lib/profile/limits/gpu.hpp"
 
 namespace muster::checks {
 namespace {

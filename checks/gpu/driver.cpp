@@ -8,7 +8,6 @@
 #include "checks/catalogue.hpp"
 #include "checks/shared/gpus.hpp"
 #include "checks/shared/peers.hpp"
-#include "lib/profile/limits/gpu.hpp"
 
 namespace muster::checks {
 namespace {

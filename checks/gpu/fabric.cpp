@@ -7,7 +7,6 @@
 #include "checks/catalogue.hpp"
 #include "checks/shared/nvlinks.hpp"
 #include "checks/shared/peers.hpp"
-#include "lib/profile/limits/gpu.hpp"
 
 namespace muster::checks::gpu_fabric {
 namespace {

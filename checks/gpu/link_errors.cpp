@@ -6,7 +6,6 @@
 #include "checks/shared/nvlinks.hpp"
 #include "checks/shared/pci_bus.hpp"
 #include "checks/shared/rise.hpp"
-#include "lib/profile/limits/gpu.hpp"
 
 namespace muster::checks {
 namespace {

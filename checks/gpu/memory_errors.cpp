@@ -5,7 +5,6 @@
 #include "checks/catalogue.hpp"
 #include "checks/shared/gpus.hpp"
 #include "checks/xid/xids.hpp"
-#include "lib/profile/limits/gpu.hpp"
 
 namespace muster::checks {
 namespace {

@@ -5,8 +5,6 @@
 #include "checks/catalogue.hpp"
 #include "checks/shared/nvlinks.hpp"
 #include "checks/shared/peers.hpp"
-#include "lib/profile/limits/gpu.hpp"
-#include "lib/profile/limits/topology.hpp"
 
 namespace muster::checks::gpu_nvlink_state {
 namespace {

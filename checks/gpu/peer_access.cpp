@@ -7,7 +7,6 @@
 
 #include "checks/catalogue.hpp"
 #include "checks/shared/gpus.hpp"
-#include "lib/profile/limits/gpu.hpp"
 
 namespace muster::checks {
 namespace {

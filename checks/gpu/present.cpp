@@ -7,7 +7,6 @@
 #include "checks/shared/gpus.hpp"
 #include "checks/shared/pci_bus.hpp"
 #include "checks/shared/peers.hpp"
-#include "lib/profile/limits/gpu.hpp"
 
 namespace muster::checks::gpu_present {
 namespace {

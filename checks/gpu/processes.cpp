@@ -4,7 +4,6 @@
 
 #include "checks/catalogue.hpp"
 #include "checks/shared/gpus.hpp"
-#include "lib/profile/limits/gpu.hpp"
 #include "lib/state/job_gpus.hpp"
 
 namespace muster::checks {

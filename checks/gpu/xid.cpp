@@ -11,7 +11,6 @@
 #include "checks/shared/nvlinks.hpp"
 #include "checks/shared/nvml_view.hpp"
 #include "checks/xid/xids.hpp"
-#include "lib/profile/limits/gpu.hpp"
 #include "lib/state/xids.hpp"
 
 namespace muster::checks {

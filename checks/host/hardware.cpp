@@ -5,7 +5,6 @@
 #include "checks/catalogue.hpp"
 #include "checks/shared/rise.hpp"
 #include "checks/shared/support.hpp"
-#include "lib/profile/limits/host.hpp"
 
 namespace muster::checks {
 namespace {

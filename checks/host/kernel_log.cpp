@@ -6,7 +6,6 @@
 
 #include "checks/catalogue.hpp"
 #include "checks/shared/support.hpp"
-#include "lib/profile/limits/host.hpp"
 
 namespace muster::checks::host_kernel_log {
 namespace {

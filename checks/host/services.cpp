@@ -2,7 +2,6 @@
 // Services, programs, files, container storage and interfaces that jobs need.
 #include "checks/catalogue.hpp"
 #include "checks/shared/support.hpp"
-#include "lib/profile/limits/host.hpp"
 
 namespace muster::checks {
 namespace {

@@ -6,7 +6,6 @@
 #include "checks/catalogue.hpp"
 #include "checks/ib/hcas.hpp"
 #include "checks/shared/rise.hpp"
-#include "lib/profile/limits/ib.hpp"
 
 namespace muster::checks {
 namespace {

@@ -7,7 +7,6 @@
 #include "checks/ib/hcas.hpp"
 #include "checks/shared/kernel_log.hpp"
 #include "checks/shared/rise.hpp"
-#include "lib/profile/limits/ib.hpp"
 
 namespace muster::checks::ib_flaps {
 namespace {

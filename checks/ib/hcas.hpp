@@ -7,7 +7,6 @@
 
 #include "checks/shared/pci_bus.hpp"
 #include "checks/shared/rise.hpp"
-#include "lib/profile/limits/ib.hpp"
 
 namespace muster::checks::ib {
 

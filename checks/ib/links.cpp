@@ -8,7 +8,6 @@
 #include "checks/catalogue.hpp"
 #include "checks/ib/hcas.hpp"
 #include "checks/shared/peers.hpp"
-#include "lib/profile/limits/ib.hpp"
 
 namespace muster::checks {
 namespace {

@@ -3,7 +3,6 @@
 
 #include "checks/catalogue.hpp"
 #include "checks/shared/support.hpp"
-#include "lib/profile/limits/host.hpp"
 
 namespace muster::checks {
 namespace {

@@ -10,9 +10,6 @@
 #include "checks/nhc_conf/table.hpp"
 #include "checks/shared/gpus.hpp"
 #include "checks/shared/kernel_log.hpp"
-#include "lib/profile/limits/gpu.hpp"
-#include "lib/profile/limits/host.hpp"
-#include "lib/profile/limits/ib.hpp"
 
 namespace muster::nhc {
 namespace {

@@ -6,9 +6,6 @@
 
 #include "checks/catalogue.hpp"
 #include "checks/shared/nvml_view.hpp"
-#include "lib/profile/limits/gpu.hpp"
-#include "lib/profile/limits/ib.hpp"
-#include "lib/profile/limits/topology.hpp"
 
 namespace muster::checks::pci_devices {
 namespace {

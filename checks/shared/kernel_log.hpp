@@ -10,7 +10,6 @@
 
 #include "checks/shared/support.hpp"
 #include "lib/base/quantity.hpp"
-#include "lib/profile/limits/host.hpp"
 
 namespace muster::checks {
 

@@ -5,7 +5,6 @@
 #include <array>
 
 #include "checks/shared/support.hpp"
-#include "lib/profile/limits/topology.hpp"
 
 namespace muster::checks::pci {
 

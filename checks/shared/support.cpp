@@ -4,7 +4,6 @@
 #include <cmath>
 
 #include "checks/shared/gpus.hpp"
-#include "lib/profile/limits/gpu.hpp"
 
 namespace muster::checks {
 namespace {

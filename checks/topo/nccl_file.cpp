@@ -6,8 +6,6 @@
 
 #include "checks/catalogue.hpp"
 #include "checks/shared/pci_bus.hpp"
-#include "lib/profile/limits/gpu.hpp"
-#include "lib/profile/limits/topology.hpp"
 
 namespace muster::checks::topo_nccl_file {
 namespace {

@@ -8,7 +8,6 @@
 
 #include "checks/catalogue.hpp"
 #include "checks/shared/nvlinks.hpp"
-#include "lib/profile/limits/topology.hpp"
 
 namespace muster::checks::topo_nvlink_matrix {
 namespace {

@@ -7,7 +7,6 @@
 
 #include "checks/catalogue.hpp"
 #include "checks/shared/pci_bus.hpp"
-#include "lib/profile/limits/topology.hpp"
 
 namespace muster::checks {
 namespace {

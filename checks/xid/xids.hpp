@@ -10,7 +10,6 @@
 #include "checks/shared/support.hpp"
 #include "lib/base/quantity.hpp"
 #include "lib/node/xid.hpp"
-#include "lib/profile/limits/gpu.hpp"
 
 namespace muster::checks::xid {
 

@@ -7,7 +7,6 @@
 #include <set>
 
 #include "checks/run.hpp"
-#include "lib/profile/limits/host.hpp"
 #include "lib/profile/load.hpp"
 #include "tests/checks/ask.hpp"
 #include "tests/support/saved_node.hpp"

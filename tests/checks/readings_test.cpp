@@ -2,9 +2,6 @@
 // The samples for metrics that findings do not have.
 
 #include "checks/run.hpp"
-#include "lib/profile/limits/gpu.hpp"
-#include "lib/profile/limits/host.hpp"
-#include "lib/profile/limits/ib.hpp"
 #include "tests/checks/ask.hpp"
 
 namespace muster::readings_test {

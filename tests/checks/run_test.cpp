@@ -2,8 +2,6 @@
 // Judging, and the coverage of a report.
 #include "checks/run.hpp"
 
-#include "lib/profile/limits/gpu.hpp"
-#include "lib/profile/limits/host.hpp"
 #include "tests/checks/ask.hpp"
 
 namespace muster::run_test {

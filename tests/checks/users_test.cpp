@@ -3,7 +3,6 @@
 // make, in each context, judged by every check of the catalogue.
 
 #include "checks/run.hpp"
-#include "lib/profile/limits/host.hpp"
 #include "lib/profile/load.hpp"
 #include "lib/report/summary.hpp"
 #include "tests/checks/ask.hpp"

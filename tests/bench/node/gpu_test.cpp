@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // The GPU tests on the fake driver: their measurements, and that each fault is found and named.
-#include "lib/profile/limits/gpu.hpp"
 
 #include <fmt/format.h>
 

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // ib.loopback on the fake libibverbs: its measurements, and that each fault is found and named.
-#include "lib/profile/limits/ib.hpp"
 
 #include <fmt/format.h>
 

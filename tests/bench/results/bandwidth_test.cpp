@@ -3,8 +3,6 @@
 
 #include <vector>
 
-#include "lib/profile/limits/bench.hpp"
-#include "lib/profile/limits/gpu.hpp"
 #include "lib/profile/load.hpp"
 #include "tests/bench/results/sample_rows.hpp"
 #include "tests/support/matchers.hpp"

@@ -7,7 +7,6 @@
 #include <bit>
 
 #include "bench/results/bandwidth.hpp"
-#include "lib/profile/limits/bench.hpp"
 #include "tests/bench/results/sample_rows.hpp"
 #include "tests/support/matchers.hpp"
 

@@ -8,7 +8,6 @@
 #include <map>
 #include <string>
 
-#include "lib/profile/limits/bench.hpp"
 #include "tests/support/matchers.hpp"
 #include "tests/support/temp_dir.hpp"
 

@@ -5,7 +5,6 @@
 #include <utility>
 #include <vector>
 
-#include "lib/profile/limits/bench.hpp"
 #include "tests/support/matchers.hpp"
 
 namespace muster::bench {

@@ -8,8 +8,6 @@
 
 #include "checks/app/inspect.hpp"
 #include "lib/node/snapshot.hpp"
-#include "lib/profile/limits/host.hpp"
-#include "lib/profile/limits/topology.hpp"
 #include "lib/report/report.hpp"
 #include "tests/checks/app/test_caller.hpp"
 #include "tests/support/matchers.hpp"

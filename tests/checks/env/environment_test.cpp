@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "checks/catalogue.hpp"
-#include "lib/profile/limits/host.hpp"
 #include "tests/checks/ask.hpp"
 #include "tests/support/printers.hpp"
 

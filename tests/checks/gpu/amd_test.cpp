@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // AMD GPUs.
-#include "lib/profile/limits/gpu.hpp"
 #include "tests/checks/ask.hpp"
 
 namespace muster::gpu_amd_test {

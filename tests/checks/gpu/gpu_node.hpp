@@ -10,7 +10,6 @@
 #include <vector>
 
 #include "lib/node/snapshot.hpp"
-#include "lib/profile/limits/gpu.hpp"
 #include "lib/profile/profile.hpp"
 #include "lib/report/finding.hpp"
 

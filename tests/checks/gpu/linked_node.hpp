@@ -6,8 +6,6 @@
 #include <string>
 #include <vector>
 
-#include "lib/profile/limits/gpu.hpp"
-#include "lib/profile/limits/topology.hpp"
 #include "lib/state/counters.hpp"
 #include "tests/checks/gpu/gpu_node.hpp"
 

@@ -6,8 +6,6 @@
 #include <vector>
 
 #include "checks/run.hpp"
-#include "lib/profile/limits/host.hpp"
-#include "lib/profile/limits/topology.hpp"
 #include "tests/checks/gpu/linked_node.hpp"
 #include "tests/support/matchers.hpp"
 

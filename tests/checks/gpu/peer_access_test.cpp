@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Access of GPUs to each other, and of HCAs to GPUs.
 #include "checks/run.hpp"
-#include "lib/profile/limits/host.hpp"
-#include "lib/profile/limits/ib.hpp"
 #include "tests/checks/ask.hpp"
 #include "tests/checks/gpu/gpu_node.hpp"
 

@@ -5,7 +5,6 @@
 #include <array>
 
 #include "checks/shared/kernel_log.hpp"
-#include "lib/profile/limits/host.hpp"
 #include "lib/profile/load.hpp"
 #include "tests/checks/ask.hpp"
 

@@ -2,7 +2,6 @@
 // host.kernel_log judged on literal nodes.
 #include "checks/shared/kernel_log.hpp"
 
-#include "lib/profile/limits/host.hpp"
 #include "tests/checks/ask.hpp"
 
 namespace muster::host_kernel_log_test {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The kernel, its settings, modules and limits, and the clock judged on literal nodes.
 
-#include "lib/profile/limits/host.hpp"
 #include "tests/checks/ask.hpp"
 
 namespace muster::host_kernel_test {

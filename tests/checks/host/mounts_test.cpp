@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Mounts and their free space judged on literal nodes.
 
-#include "lib/profile/limits/host.hpp"
 #include "tests/checks/ask.hpp"
 
 namespace muster::host_mounts_test {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Services, programs, container storage and interfaces judged on literal nodes.
 
-#include "lib/profile/limits/host.hpp"
 #include "tests/checks/ask.hpp"
 
 namespace muster::host_services_test {

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // The load and stuck tasks judged on literal nodes.
-#include "lib/profile/limits/host.hpp"
 #include "tests/checks/ask.hpp"
 
 namespace muster::host_tasks_test {

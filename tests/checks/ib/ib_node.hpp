@@ -11,7 +11,6 @@
 #include <vector>
 
 #include "lib/node/snapshot.hpp"
-#include "lib/profile/limits/ib.hpp"
 #include "lib/profile/profile.hpp"
 
 namespace muster::ib_node {

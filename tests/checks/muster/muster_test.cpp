@@ -5,8 +5,6 @@
 
 #include "checks/catalogue.hpp"
 #include "checks/run.hpp"
-#include "lib/profile/limits/gpu.hpp"
-#include "lib/profile/limits/host.hpp"
 #include "tests/checks/ask.hpp"
 #include "tests/support/printers.hpp"
 

@@ -6,8 +6,6 @@
 
 #include "checks/nhc_conf/judge.hpp"
 #include "checks/nhc_conf/table.hpp"
-#include "lib/profile/limits/gpu.hpp"
-#include "lib/profile/limits/host.hpp"
 #include "tests/checks/nhc_conf/literal_node.hpp"
 #include "tests/support/matchers.hpp"
 #include "tests/support/printers.hpp"

@@ -7,9 +7,6 @@
 #include <utility>
 
 #include "checks/catalogue.hpp"
-#include "lib/profile/limits/gpu.hpp"
-#include "lib/profile/limits/ib.hpp"
-#include "lib/profile/limits/topology.hpp"
 #include "tests/support/printers.hpp"
 
 namespace muster {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
 #include "checks/run.hpp"
-#include "lib/profile/limits/topology.hpp"
 #include "tests/checks/ask.hpp"
 #include "tests/checks/pci/bus_fixture.hpp"
 

@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "lib/node/snapshot.hpp"
-#include "lib/profile/limits/topology.hpp"
 #include "lib/profile/profile.hpp"
 
 namespace muster::topo_node {
