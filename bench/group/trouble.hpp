@@ -2,7 +2,6 @@
 // Why a run cannot continue: as a value, as text between ranks, and in words.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -20,10 +19,7 @@ enum class Part : std::uint8_t {
   starting,  // they do, and no operation has run
   running,
 };
-
-inline constexpr std::array<std::string_view, 3> kPartWords{"meeting", "starting", "running"};
-
-constexpr const auto& json_words(Part /*type*/) { return kPartWords; }
+MUSTER_WORDS(Part, "meeting", "starting", "running");
 
 // The activity of a process, and the part of the run that it belongs to.
 struct Phase {
@@ -60,10 +56,8 @@ struct Trouble {
   MUSTER_REQUIRED(bool, explained, "by a setting, not by its node") = false;
 };
 
-inline constexpr std::array<std::string_view, 5> kTroubleWords{"absent", "lost", "late", "given_up",
-                                                               "stopped"};
-
-constexpr const auto& json_words(Trouble::Kind /*type*/) { return kTroubleWords; }
+using TroubleKind = Trouble::Kind;
+MUSTER_WORDS(TroubleKind, "absent", "lost", "late", "given_up", "stopped");
 
 // The phase that a process is in, and how far it has come.
 struct Stage {

@@ -4,7 +4,6 @@
 // as a separate process.
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -47,9 +46,8 @@ struct JobStep {
                   "a single one for `account`, single nodes for `test`"){};
 };
 
-inline constexpr std::array<std::string_view, 4> kStepWords{"measure", "account", "test", "end"};
-
-constexpr const auto& json_words(JobStep::Kind /*type*/) { return kStepWords; }
+using JobStepKind = JobStep::Kind;
+MUSTER_WORDS(JobStepKind, "measure", "account", "test", "end");
 
 // The result of a measurement on one rank.
 struct RankResult {

@@ -3,7 +3,6 @@
 // the decisions of the admin. Times are Unix times in seconds, UTC.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -103,8 +102,7 @@ struct GroupAttempt {
 };
 
 enum class DecisionKind { retest, go_on, withdraw };
-inline constexpr std::array<std::string_view, 3> kDecisionWords{"retest", "go_on", "withdraw"};
-constexpr const auto& json_words(DecisionKind /*type*/) { return kDecisionWords; }
+MUSTER_WORDS(DecisionKind, "retest", "go_on", "withdraw");
 
 // A request by the admin after the run began. Stored in decisions/NUMBER.json.
 struct Decision {

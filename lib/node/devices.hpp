@@ -2,7 +2,6 @@
 // Facts about devices on the PCI bus, and about RDMA devices from sysfs and the verbs library.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -21,11 +20,7 @@ struct AerCounts {
 };
 
 enum class PciKind { gpu, nvswitch, hca, ethernet, nvme, bridge };
-
-inline constexpr std::array<std::string_view, 6> kPciKinds{"gpu",      "nvswitch", "hca",
-                                                           "ethernet", "nvme",     "bridge"};
-
-constexpr const auto& json_words(PciKind /*type*/) { return kPciKinds; }
+MUSTER_WORDS(PciKind, "gpu", "nvswitch", "hca", "ethernet", "nvme", "bridge");
 
 struct PciDevice {
   MUSTER_DESCRIBED(PciDevice);

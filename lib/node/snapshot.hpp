@@ -27,10 +27,7 @@ enum class Status {
   timeout,  // the probe did not answer in time
   error,    // the probe crashed, or could not read what it needs
 };
-
-inline constexpr std::array<std::string_view, 4> kStatusWords{"ok", "absent", "timeout", "error"};
-
-constexpr const auto& json_words(Status /*type*/) { return kStatusWords; }
+MUSTER_WORDS(Status, "ok", "absent", "timeout", "error");
 
 inline constexpr std::string_view kNotObserved = "not observed";
 
