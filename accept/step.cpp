@@ -2,7 +2,6 @@
 #include "accept/step.hpp"
 
 #include <fmt/format.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <chrono>
@@ -17,6 +16,7 @@
 #include "lib/base/text.hpp"
 #include "lib/command/version.hpp"
 #include "lib/node/parts.hpp"
+#include "lib/process/process.hpp"
 #include "lib/process/program.hpp"
 #include "lib/process/startup.hpp"
 
@@ -54,12 +54,6 @@ Report unknown_report(std::string_view check, std::string_view what, std::string
                       .message = fmt::format("{}: not observed: {}", what, printable(why)),
                       .remedy = Remedy::none}};
   return report;
-}
-
-bool is_pipe(int descriptor) {
-  struct stat status = {};
-  return ::fstat(descriptor, &status) == 0 &&
-         (S_ISFIFO(status.st_mode) || S_ISSOCK(status.st_mode));
 }
 
 class StepRunner {

@@ -5,7 +5,6 @@
 #include <fmt/format.h>
 #include <pwd.h>
 #include <sys/prctl.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -29,12 +28,6 @@ double elapsed_ms(Clock::time_point since) {
 }
 
 constexpr std::size_t kMaxReceived = Children::kMaxAnswer + sizeof(std::uint64_t);
-
-bool is_pipe(int descriptor) {
-  struct stat status = {};
-  return ::fstat(descriptor, &status) == 0 &&
-         (S_ISFIFO(status.st_mode) || S_ISSOCK(status.st_mode));
-}
 
 // Runs in the child. The answer is preceded by its length, so that the parent need not wait for the
 // child's end, which a driver can delay forever.

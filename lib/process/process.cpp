@@ -6,6 +6,7 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -71,6 +72,12 @@ std::optional<int> wait_or_kill(pid_t child, const std::function<Clock::time_poi
   }
   ::kill(child, SIGKILL);
   return std::nullopt;
+}
+
+bool is_pipe(int descriptor) {
+  struct stat status = {};
+  return ::fstat(descriptor, &status) == 0 &&
+         (S_ISFIFO(status.st_mode) || S_ISSOCK(status.st_mode));
 }
 
 void adopt_orphans() { ::prctl(PR_SET_CHILD_SUBREAPER, 1); }

@@ -31,6 +31,9 @@ namespace muster {
 [[nodiscard]] std::optional<int> wait_or_kill(pid_t child,
                                               const std::function<Clock::time_point()>& until);
 
+// Whether an open file is a pipe or a socket.
+[[nodiscard]] bool is_pipe(int descriptor);
+
 // From now on orphaned descendants become children of this process: in many containers PID 1 does
 // not reap them.
 void adopt_orphans();
