@@ -9,17 +9,20 @@
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
-#include <iterator>
 #include <memory>
+#include <sstream>
 #include <string>
 #include <string_view>
+#include <utility>
 
 namespace muster {
 
-// Empty if there is no such file.
+// Empty if there is no such file. A file of /proc whose process ended cannot be read to its end,
+// for which an iterator of the stream would throw.
 inline std::string content_of(const std::filesystem::path& file) {
-  std::ifstream stream(file, std::ios::binary);
-  return {std::istreambuf_iterator<char>(stream), {}};
+  std::ostringstream text;
+  text << std::ifstream(file, std::ios::binary).rdbuf();
+  return std::move(text).str();
 }
 
 // A file of the source tree, which must be there.
