@@ -2,17 +2,17 @@
 #include "repair/claim_command.hpp"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <filesystem>
-#include <iostream>
-#include <iterator>
 #include <map>
 #include <optional>
 #include <utility>
 
 #include "lib/accept/node_claim.hpp"
 #include "lib/base/clock.hpp"
+#include "lib/base/descriptor.hpp"
 #include "lib/base/digest.hpp"
 #include "lib/base/json_read.hpp"
 #include "lib/base/root.hpp"
@@ -164,7 +164,8 @@ class ClaimRun {
   Result<Report> read_report(const std::string& file) const {
     std::string text;
     if (file == "-") {
-      text.assign(std::istreambuf_iterator<char>(std::cin), {});
+      const int code = read_all(STDIN_FILENO, text, kLargestReport);
+      if (code != 0) return os_error("read", "standard input", code);
     } else {
       TRY_ASSIGN(text, Root().read(fs::absolute(file).string(), kLargestReport));
     }

@@ -67,6 +67,7 @@ states() {
 }
 
 expect 1 'muster evidence' gpu-1
+expect 2 'read standard input: Is a directory' gpu-1 --report - <"$folder"
 report gpu-1 2026-11-01T10:00:00Z a fail S1
 expect 1 'failed once' gpu-1
 report gpu-1 2026-11-01T11:00:00Z b fail S1
@@ -92,8 +93,8 @@ if [[ $(grep --count . <(grep PUT "$folder/log" | tail -n 4 | cut --delimiter=' 
   failures=$((failures + 1))
 fi
 # One open claim per part.
-expect 1 'is sent since' gpu-1
-expect 1 'is sent since' gpu-1 --send
+expect 1 'been sent since' gpu-1
+expect 1 'been sent since' gpu-1 --send
 report gpu-2 2026-11-01T10:00:00Z a fail S2
 report gpu-2 2026-11-01T11:00:00Z b fail S2
 expect 0 '"SerialNumber":"S2"' gpu-2
