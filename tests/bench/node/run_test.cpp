@@ -166,13 +166,12 @@ TEST(NodeRunTest, WaitsForProcessesThatAreLeaving) {
   };
   folder.write("nvml", fakes::to_text({.nvml = eight_gpus({{.pid = 1}})}));
   EXPECT_EQ(verdict(), "unknown");
-  std::thread leaves([&] {
+  const std::jthread leaves([&] {
     std::this_thread::sleep_for(std::chrono::milliseconds(500));
     folder.write("later", fakes::to_text({.nvml = eight_gpus({})}));
     std::filesystem::rename(folder.path() / "later", folder.path() / "nvml");
   });
   EXPECT_EQ(verdict(), "skip");  // the GPU is free, but without CUDA no test runs
-  leaves.join();
 }
 
 TEST(NodeInUseTest, NamesTheProcessOnAGpu) {
