@@ -18,8 +18,9 @@ struct EndedStep {
   std::optional<NodeStart> node;
   std::optional<GroupStart> group;
   std::optional<StepAnswer> answer;  // from the node, or the node that led the group
-  std::string why{};                 // a sentence, if there is no answer
-  // If there is no answer: whether the node itself stopped answering, or the step was interrupted.
+  std::string why{};                 // why the answer is missing, as a sentence
+  // Whether the answer is missing because the node stopped answering; else the step was
+  // interrupted.
   bool lost = false;
   std::vector<std::size_t> lost_nodes{};  // nodes of the group that stopped answering
 };

@@ -17,7 +17,7 @@ inline constexpr std::string_view kFrameWord = "muster1";
 [[nodiscard]] std::string frame(std::string_view node, std::string_view content);
 
 // Returns the content of the last framed line of `node` in a program's output. The error is
-// `missing` if there is no framed line at all.
+// `missing` if the output does not contain a framed line.
 [[nodiscard]] Result<std::string> unframe(std::string_view node, std::string_view output);
 
 }  // namespace muster::accept

@@ -18,7 +18,7 @@ class Identities {
   // Remembers the inventory of a node. In the stage `after`, adds a cause or a remark for each
   // change since then.
   void compare(std::size_t node, const StepAnswer& answer, Attempt& attempt);
-  // Remembers an answer on record, for which there is no attempt to judge.
+  // Remembers an answer from the record, without judging it.
   void remember(std::size_t node, const StepAnswer& answer);
 
   // Returns a node's own host name, or its name in the order if it never answered.

@@ -36,7 +36,7 @@ Batch parse(std::vector<NamedDocument> documents, const JudgeSnapshot& judge) {
   return batch;
 }
 
-// Reads and parses on threads, at most a second of work ahead of the one that takes the batches, in
+// Reads and parses batches of documents on threads, some ahead of the caller, which gets them in
 // the order of the source.
 class BatchesAhead {
  public:

@@ -279,7 +279,7 @@ class Renewal {
     return id;
   }
 
-  // All of them: most renewals are of a whole cluster.
+  // Reads all parts at once, since most renewals are of a whole cluster.
   [[nodiscard]] Result<void> read_parts() {
     return database_.each("SELECT kind, serial, id, model FROM part", [&](const Row& row) {
       parts_[{std::string(row.text(0)), std::string(row.text(1))}] = {row.whole(2),

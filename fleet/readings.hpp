@@ -53,7 +53,7 @@ struct QuantityReadings {
   std::vector<Device> series;
   std::vector<std::vector<float>> days;  // early rows are shorter if a series begins later
 
-  // Returns NaN if there is no value.
+  // Returns NaN for a missing value.
   [[nodiscard]] float at(std::size_t day, std::size_t of) const;
 };
 

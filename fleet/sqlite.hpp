@@ -87,7 +87,7 @@ class Database {
     return {};
   }
 
-  // Returns the first column of the first row; empty if there is no row or the column is null.
+  // Returns the first column of the first row. Empty without rows, or if the column is null.
   template <class... Values>
   [[nodiscard]] Result<std::optional<std::int64_t>> whole(std::string_view sql,
                                                           const Values&... values) {

@@ -356,7 +356,7 @@ constexpr std::array kOptions<N>{
     option<&N::go_on>("--go-on", "CHECK",
                       "record that the nodes are to blame for a check that stopped a stage"),
     option<&N::withdraw>("--withdraw", "HOSTLIST",
-                         "record that these nodes are no longer part of the delivery"),
+                         "record that these nodes were withdrawn from the delivery"),
     option<&N::why>("--why", "TEXT", "the reason, which the page shows"),
     option<&N::muster>("--muster", "FILE",
                        "muster on the nodes (default: the path of this program)"),

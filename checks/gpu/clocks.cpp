@@ -74,7 +74,7 @@ bool reports_times(const Snapshot& snapshot) {
   return parse_unsigned(driver.substr(0, driver.find('.'))).value_or(kSince) >= kSince;
 }
 
-// How long the hardware slowed the GPU down in the last hour, or since boot if there was no earlier
+// Returns how long the hardware slowed the GPU down: in the last hour, or since boot in the first
 // run.
 SlowTimes slow_times_of(const Snapshot& snapshot, const Gpu& gpu) {
   const double uptime = snapshot.identity->uptime_s.value_or(0);
