@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // The fake NVML's functions about links, the fabric, pairs of GPUs, and fields.
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstdint>
-#include <map>
+#include <utility>
 
 #include "lib/base/text.hpp"
 #include "tests/fakes/nvml/answers.hpp"
@@ -42,19 +43,20 @@ std::uint64_t encode_rate(double rate) {
 }
 
 Fact<std::uint64_t> link_field(const NvLink& link, unsigned field) {
-  static const std::map<unsigned, Fact<std::uint64_t> NvLink::*> kCounters{
+  constexpr std::array<std::pair<unsigned, Fact<std::uint64_t> NvLink::*>, 7> kCounters{{
       {kNvlinkSpeed, &NvLink::speed_mbps},
       {kNvlinkReplays, &NvLink::replays},
       {kNvlinkRecoveries, &NvLink::recoveries},
       {kNvlinkCrc, &NvLink::crc},
       {kNvlinkFailedRecoveries, &NvLink::failed_recoveries},
       {kNvlinkReceiveErrors, &NvLink::receive_errors},
-      {kNvlinkIntegrityErrors, &NvLink::integrity_errors}};
+      {kNvlinkIntegrityErrors, &NvLink::integrity_errors},
+  }};
   if (field == kNvlinkState) return wide(link.state);
   if (field == kNvlinkEffectiveBer) {
     return link.ber ? Fact<std::uint64_t>(encode_rate(*link.ber)) : wide(link.ber);
   }
-  const auto found = kCounters.find(field);
+  const auto* found = std::ranges::find(kCounters, field, &decltype(kCounters)::value_type::first);
   return found == kCounters.end() ? Fact<std::uint64_t>::absent("") : link.*found->second;
 }
 

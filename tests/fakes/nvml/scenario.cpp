@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <set>
 #include <span>
 #include <utility>
 #include <vector>
@@ -22,18 +21,17 @@ std::vector<std::string> names_of(std::string_view call, std::optional<unsigned>
   return {fmt::format("{} gpu{}", call, *gpu), fmt::format("* gpu{}", *gpu), std::string(call)};
 }
 
-// Functions that muster calls, under each of their names, and * for all that take a GPU.
+// Whether muster calls a function, under any of its names, by that name; * is every function that
+// takes a GPU.
 bool is_call(std::string_view name) {
-  static const auto names = [] {
-    std::set<std::string_view> all{"*"};
-    const nvml::Functions functions;
+  if (name == "*") return true;
+  const nvml::Functions functions;
+  bool found = false;
 #define MUSTER_FAKE_CALL(member, ...) \
-  for (const auto each : split_words(functions.member.names)) all.insert(each);
-    MUSTER_NVML_FUNCTIONS(MUSTER_FAKE_CALL)
+  found = found || std::ranges::count(split_words(functions.member.names), name) > 0;
+  MUSTER_NVML_FUNCTIONS(MUSTER_FAKE_CALL)
 #undef MUSTER_FAKE_CALL
-    return all;
-  }();
-  return names.contains(name);
+  return found;
 }
 
 // "CALL" or "CALL gpuN". A misspelt call is never made, and its test would pass.
