@@ -2,7 +2,6 @@
 #include "repair/claim_command.hpp"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -12,7 +11,6 @@
 
 #include "lib/accept/node_claim.hpp"
 #include "lib/base/clock.hpp"
-#include "lib/base/descriptor.hpp"
 #include "lib/base/digest.hpp"
 #include "lib/base/json_read.hpp"
 #include "lib/base/root.hpp"
@@ -34,7 +32,6 @@ using repair::Claim;
 using repair::RepairRecord;
 using repair::State;
 
-constexpr std::size_t kLargestReport = 16UL << 20U;
 constexpr std::size_t kLargestBundle = 512UL << 20U;
 constexpr std::string_view kReportEnd = ".report.json", kBundleEnd = ".evidence.tar.gz";
 
@@ -159,19 +156,6 @@ class ClaimRun {
     record.id = open == nullptr ? make_uuid() : open->id;
     if (open == nullptr) TRY(add(journal, record));
     return record;
-  }
-
-  Result<Report> read_report(const std::string& file) const {
-    std::string text;
-    if (file == "-") {
-      const int code = read_all(STDIN_FILENO, text, kLargestReport);
-      if (code != 0) return os_error("read", "standard input", code);
-    } else {
-      TRY_ASSIGN(text, Root().read(fs::absolute(file).string(), kLargestReport));
-    }
-    auto report = parse_report(text);
-    if (!report) return make_error("{}: {}", printable(file), report.error().message);
-    return report;
   }
 
   Result<std::vector<Report>> reports_of(const std::string& node) const {

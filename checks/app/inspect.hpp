@@ -45,13 +45,9 @@ struct ObservedNode {
     const ObservationRequest& request, const std::map<std::string, std::string>& variables,
     Clock::time_point started, Deadline& deadline);
 
-inline constexpr std::string_view kStandardInput = "-";  // instead of the file of a snapshot
-
 // Returns the named files, and the *.json of named directories in order.
 [[nodiscard]] Result<std::vector<std::string>> snapshot_files(
     const std::vector<std::string>& named);
-// The text of a snapshot or report; "-" is standard input.
-[[nodiscard]] Result<std::string> read_saved(const std::string& file);
 // Like parse_snapshot(), but errors name the file.
 [[nodiscard]] Result<Snapshot> parse_saved(std::string_view text, std::string_view file);
 

@@ -14,6 +14,7 @@
 #include "checks/app/inspect.hpp"
 #include "checks/app/limits_of.hpp"
 #include "checks/make_profile/make_profile.hpp"
+#include "lib/base/files.hpp"
 #include "lib/profile/site.hpp"
 #include "lib/profile/yaml.hpp"
 #include "lib/report/bench_checks.hpp"
@@ -188,7 +189,7 @@ Attempt<std::vector<Source>> read_snapshots(const ProfilesCommand& command) {
   if (!files) return undecided(files.error());
   std::vector<Source> sources;
   for (const auto& file : *files) {
-    const auto text = read_saved(file);
+    const auto text = read_named(file);
     if (!text) return undecided(text.error());
     auto snapshot = parse_saved(*text, file);
     if (!snapshot) return undecided(snapshot.error());

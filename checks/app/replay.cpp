@@ -12,6 +12,7 @@
 
 #include "checks/app/fleet.hpp"
 #include "checks/app/inspect.hpp"
+#include "lib/base/files.hpp"
 #include "lib/base/in_order.hpp"
 #include "lib/command/version.hpp"
 #include "slurm/commands/slurm_site.hpp"
@@ -130,7 +131,7 @@ struct Replay {
 
   [[nodiscard]] JudgedFile judge_file(const std::string& file) const {
     const auto began = Clock::now();
-    const auto text = read_saved(file);
+    const auto text = read_named(file);
     if (!text) return refused(kExitUndecided, text.error().message);
     const auto snapshot = parse_saved(*text, file);
     if (!snapshot) {

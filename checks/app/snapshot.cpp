@@ -1,17 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // `muster snapshot`: observes everything, judges nothing; and --describe, the fields of a snapshot.
-// Finds and reads saved snapshots and reports.
-#include <fcntl.h>
-#include <unistd.h>
-
+// Finds and parses saved snapshots.
 #include <algorithm>
-#include <cerrno>
 #include <system_error>
 #include <type_traits>
 
 #include "checks/app/inspect.hpp"
-#include "lib/base/descriptor.hpp"
 #include "lib/base/fields.hpp"
+#include "lib/base/files.hpp"
 
 namespace muster::app {
 namespace {
@@ -163,19 +159,6 @@ Result<std::vector<std::string>> snapshot_files(const std::vector<std::string>& 
     files.insert(files.end(), found->begin(), found->end());
   }
   return files;
-}
-
-Result<std::string> read_saved(const std::string& file) {
-  constexpr std::size_t kLargest = 64UL * 1024 * 1024;
-  const bool piped = file == kStandardInput;
-  const Descriptor opened(piped ? -1 : ::open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY));
-  if (!piped && !opened.is_open()) return os_error("read", file, errno);
-  std::string text;
-  if (const int code = read_all(piped ? STDIN_FILENO : opened.get(), text, kLargest); code != 0) {
-    return os_error("read", file, code);
-  }
-  if (text.size() <= kLargest) return text;
-  return make_error("read {}: more than {} bytes", file, kLargest);
 }
 
 Result<Snapshot> parse_saved(std::string_view text, std::string_view file) {

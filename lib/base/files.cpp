@@ -56,6 +56,20 @@ Result<std::string> read_file(const Descriptor& file, std::string_view path, std
                                      : fmt::format("read {}: larger than {} bytes", path, most));
 }
 
+Result<std::string> read_named(const std::string& file) {
+  constexpr std::size_t kLargest = 64UL << 20U;
+  const bool is_input = file == kStandardInput;
+  const auto name = is_input ? "standard input" : printable(file);
+  const Descriptor opened(is_input ? -1 : ::open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY));
+  if (!is_input && !opened.is_open()) return os_error("read", name, errno);
+  std::string text;
+  if (const int code = read_all(is_input ? STDIN_FILENO : opened.get(), text, kLargest)) {
+    return os_error("read", name, code);
+  }
+  if (text.size() <= kLargest) return text;
+  return make_error("read {}: more than {} bytes", name, kLargest);
+}
+
 Result<FileReplacement> FileReplacement::begin(const std::filesystem::path& file, unsigned mode) {
   FileReplacement made;
   made.name_ = file.string();

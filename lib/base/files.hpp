@@ -18,6 +18,10 @@ namespace muster {
 [[nodiscard]] Result<std::string> read_file(const Descriptor& file, std::string_view path,
                                             std::size_t most);
 
+// Reads a file that a user named, which may be a pipe; "-" is standard input.
+inline constexpr std::string_view kStandardInput = "-";
+[[nodiscard]] Result<std::string> read_named(const std::string& file);
+
 // Writes to a temporary file in the same folder and renames it at the end. Until then, and on
 // failure, the existing file stays untouched. A pipe or device is written to directly. `mode`,
 // before the umask, is for a new file; an existing file keeps its mode.

@@ -224,6 +224,8 @@ struct Report {
 // The reverse of to_json(). Unknown keys are ignored; errors name the place ("/findings/3/check:
 // expected a string").
 [[nodiscard]] Result<Report> parse_report(std::string_view json);
+// Reads a report from a file that a user named; "-" is standard input. Errors name the file.
+[[nodiscard]] Result<Report> read_report(const std::string& file);
 
 struct Failure {
   int status = 0;

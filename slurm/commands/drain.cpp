@@ -8,8 +8,6 @@
 #include <utility>
 
 #include "lib/base/clock.hpp"
-#include "lib/base/descriptor.hpp"
-#include "lib/base/root.hpp"
 #include "lib/base/text.hpp"
 #include "lib/process/child.hpp"
 #include "slurm/commands/drain_confirmed.hpp"
@@ -93,22 +91,6 @@ int change_nodes(const Command& command, const std::string& text, const Caller& 
     }
     return std::ranges::all_of(answers, &slurm::AdminAnswer::done);
   });
-}
-
-Result<Report> read_report(const std::string& file) {
-  constexpr std::size_t kLargest = 64UL << 20U;
-  std::string text;
-  if (file == "-") {
-    if (read_all(STDIN_FILENO, text, kLargest) != 0) {
-      return make_error("cannot read the report from standard input");
-    }
-  } else {
-    TRY_ASSIGN(text, Root().read(std::filesystem::absolute(file).string(), kLargest));
-  }
-  auto report = parse_report(text);
-  if (report) return report;
-  return make_error(fmt::format("{}: {}", file == "-" ? "standard input" : printable(file),
-                                printable(report.error().message, 200)));
 }
 
 // Drains the nodes that a benchmark accuses, by the rules of a hook.

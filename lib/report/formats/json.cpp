@@ -6,6 +6,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "lib/base/files.hpp"
 #include "lib/base/json_read.hpp"
 #include "lib/base/json_write.hpp"
 #include "lib/base/text.hpp"
@@ -56,5 +57,13 @@ std::string to_json(const Report& report, const RenderOptions& options) {
 }
 
 Result<Report> parse_report(std::string_view json) { return from_json<Report>(json); }
+
+Result<Report> read_report(const std::string& file) {
+  TRY_ASSIGN(const auto text, read_named(file));
+  auto report = parse_report(text);
+  if (report) return report;
+  return make_error("{}: {}", file == kStandardInput ? "standard input" : printable(file),
+                    printable(report.error().message, 200));
+}
 
 }  // namespace muster
