@@ -142,9 +142,12 @@ Remedy stronger(Remedy a, Remedy b) {
 void merge_same_faults(Findings& findings) {
   for (Finding& finding : findings) {
     const bool concern = finding.outcome == Outcome::fail || finding.outcome == Outcome::warn;
-    const auto other = std::ranges::find_if(
-        findings, [&](const Finding& each) { return is_same_fault(finding, each); });
-    if (concern && other != findings.end()) {
+    const auto other =
+        concern && !finding.seen_by.empty()
+            ? std::ranges::find_if(
+                  findings, [&](const Finding& each) { return is_same_fault(finding, each); })
+            : findings.end();
+    if (other != findings.end()) {
       other->remedy = stronger(other->remedy, finding.remedy);
       finding.outcome = Outcome::skip;
       finding.message =
@@ -302,7 +305,7 @@ std::string impact_category(std::string_view code) {
 }
 
 Policy policy_of(const Profile& profile, std::string_view id) {
-  const auto found = profile.policies.find(std::string(id));
+  const auto found = profile.policies.find(id);
   return found == profile.policies.end() ? Policy{} : found->second;
 }
 
@@ -334,6 +337,17 @@ NvmlParts parts_asked(const std::vector<const Check*>& checks) {
   return parts;
 }
 
+Findings judge_checks(const Snapshot& snapshot, const Profile& profile, const std::string& context,
+                      const std::vector<const Check*>& checks) {
+  const Context settings = context_of(profile, context);
+  Findings all;
+  for (const Check* check : checks) {
+    std::ranges::move(judge_check(snapshot, profile, settings, *check), std::back_inserter(all));
+  }
+  merge_same_faults(all);
+  return all;
+}
+
 Report judge(const Snapshot& snapshot, const Profile& profile, const Selection& selection) {
   Report report{.node = snapshot.identity->hostname,
                 .profile = profile.name,
@@ -345,14 +359,10 @@ Report judge(const Snapshot& snapshot, const Profile& profile, const Selection& 
                 .stack = stack_of(snapshot),
                 .container = describe_container(snapshot.identity->container)};
   const Context context = context_of(profile, selection.context);
-  std::vector<std::string> ids;
   const auto selected = select_checks(profile, selection);
-  for (const Check* check : selected) {
-    ids.emplace_back(check->id);
-    Findings findings = judge_check(snapshot, profile, context, *check);
-    std::ranges::move(findings, std::back_inserter(report.findings));
-  }
-  merge_same_faults(report.findings);
+  std::vector<std::string> ids;
+  for (const Check* check : selected) ids.emplace_back(check->id);
+  report.findings = judge_checks(snapshot, profile, selection.context, selected);
   report.coverage.not_observed = not_observed(snapshot, profile, context, selected);
   conclude(report, ids, context.count_unknown);
   report.values = values_of(report.findings);

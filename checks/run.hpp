@@ -51,6 +51,11 @@ template <class T>
                                                     const Profile& profile, const Context& context,
                                                     const std::vector<const Check*>& selected);
 
+// Judges a snapshot by those checks. Returns the findings in the order of the checks.
+[[nodiscard]] Findings judge_checks(const Snapshot& snapshot, const Profile& profile,
+                                    const std::string& context,
+                                    const std::vector<const Check*>& checks);
+
 // The caller sets `started`, `duration_ms` and `profile_evidence` of the report.
 [[nodiscard]] Report judge(const Snapshot& snapshot, const Profile& profile,
                            const Selection& selection);

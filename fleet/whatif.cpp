@@ -283,10 +283,11 @@ class ValueQuestion {
   WhatifAnswer answer_;
 };
 
-std::set<std::string> failing_checks(const Report& report) {
+std::set<std::string> failing_checks(const std::vector<Finding>& findings) {
   std::set<std::string> checks;
-  for (const auto& check : report.checks) {
-    if (check.outcome == Outcome::fail || check.outcome == Outcome::warn) checks.insert(check.id);
+  for (const auto& finding : findings) {
+    const bool fails = finding.outcome == Outcome::fail || finding.outcome == Outcome::warn;
+    if (fails) checks.insert(finding.check);
   }
   return checks;
 }
@@ -304,8 +305,8 @@ struct Verdicts {
 Result<Verdicts> judge_one(const StoredSnapshot& stored, const JudgeTwice& judge) {
   TRY_ASSIGN(const auto text, decompressed(stored.document));
   TRY_ASSIGN(const auto snapshot, parse_snapshot(text));
-  TRY_ASSIGN(const auto reports, judge(snapshot));
-  const auto before = failing_checks(reports.first), after = failing_checks(reports.second);
+  TRY_ASSIGN(const auto findings, judge(snapshot));
+  const auto before = failing_checks(findings.first), after = failing_checks(findings.second);
   return Verdicts{.node = stored.node,
                   .at = stored.at,
                   .newly = !std::ranges::includes(before, after),

@@ -64,8 +64,9 @@ struct WhatifAnswer {
 [[nodiscard]] Result<WhatifAnswer> whatif_by_values(Database& database, const Nodes& nodes,
                                                     const ValueLimit& limit, std::int64_t since);
 
-// Returns the reports on a snapshot, judged with the profile as it is and with the changed profile.
-using JudgeTwice = std::function<Result<std::pair<Report, Report>>(const Snapshot& snapshot)>;
+// Returns the findings about a snapshot, by the profile as it is and by the changed profile.
+using JudgeTwice = std::function<Result<std::pair<std::vector<Finding>, std::vector<Finding>>>(
+    const Snapshot& snapshot)>;
 
 // Judges the newest snapshot of each node, or all snapshots.
 [[nodiscard]] Result<WhatifAnswer> whatif_by_snapshots(Database& database, const Nodes& nodes,

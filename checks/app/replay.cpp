@@ -221,12 +221,14 @@ int run_fleet(const FleetCommand& command, const Caller& caller) {
     return to_json(report, {.verbose = true, .indent = 0});
   };
   ProfileCache changed(sources_of(caller.variables, "/", command.settings), std::nullopt);
-  const auto judge_twice = [&](const Snapshot& snapshot) -> Result<std::pair<Report, Report>> {
+  const auto judge_twice = [&](const Snapshot& snapshot) -> Result<std::pair<Findings, Findings>> {
     const auto usual = profiles.choose(snapshot), other = changed.choose(snapshot);
     if (!usual || !other) return make_error((usual ? other : usual).error().message);
-    const Selection selection{.context = "manual"};
-    return std::pair(judge(snapshot, *usual->profile, selection),
-                     judge(snapshot, *other->profile, selection));
+    const auto findings_by = [&](const Profile& profile) {
+      const Selection selection{.context = "manual"};
+      return judge_checks(snapshot, profile, selection.context, select_checks(profile, selection));
+    };
+    return std::pair(findings_by(*usual->profile), findings_by(*other->profile));
   };
   const auto call_slurm = [&](std::string_view program, std::vector<std::string> words) {
     return call_accounting(caller.variables, program, std::move(words));

@@ -103,8 +103,9 @@ struct Profile {
   // By name: manual, prolog, epilog, periodic, boot.
   MUSTER_FIELD(ByName<Context>, contexts, "what each context runs");
 
-  std::map<std::string, Policy> policies;  // by check id; a check without an entry has the defaults
-  std::map<std::string, Origin> origins;   // by the key's path: "host.memory.total"
+  // By check id; a check without an entry has the defaults.
+  std::map<std::string, Policy, std::less<>> policies;
+  std::map<std::string, Origin> origins;      // by the key's path: "host.memory.total"
   std::map<std::string, std::string> values;  // by the same path, as written: for `profiles show`
 };
 

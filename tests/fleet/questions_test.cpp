@@ -277,14 +277,13 @@ TEST(WhatifBySnapshotsTest, JudgesTheNewestOfEachNodeOrAll) {
   add(ids[1], kDay + 40 * kDay_s, "before");
   add(ids[2], kDay, "before");
   add(ids[2], kDay + 40 * kDay_s, "both");
-  const auto judge = [](const Snapshot& snapshot) -> Result<std::pair<Report, Report>> {
-    const auto report = [&](std::string_view when) {
-      Report made;
+  using Findings = std::vector<Finding>;
+  const auto judge = [](const Snapshot& snapshot) -> Result<std::pair<Findings, Findings>> {
+    const auto findings = [&](std::string_view when) {
       const bool fails = snapshot.taken == when || snapshot.taken == "both";
-      made.checks.push_back({.id = "a.b", .outcome = fails ? Outcome::fail : Outcome::pass});
-      return made;
+      return Findings{{.check = "a.b", .outcome = fails ? Outcome::fail : Outcome::pass}};
     };
-    return std::pair(report("before"), report("after"));
+    return std::pair(findings("before"), findings("after"));
   };
   const auto newest = whatif_by_snapshots(store.database(), store.nodes, judge, false, 0);
   ASSERT_TRUE(newest) << newest.error().message;
@@ -300,7 +299,7 @@ TEST(WhatifBySnapshotsTest, JudgesTheNewestOfEachNodeOrAll) {
   EXPECT_THAT(all->months, ElementsAre(WhatifMonth{"2026-01", 1, 1}, WhatifMonth{"2026-02", 1, 1}));
   const auto unreadable = whatif_by_snapshots(
       store.database(), store.nodes,
-      [](const Snapshot& /*snapshot*/) -> Result<std::pair<Report, Report>> {
+      [](const Snapshot& /*snapshot*/) -> Result<std::pair<Findings, Findings>> {
         return make_error("gpu.temperature: unknown key");
       },
       false, 0);
