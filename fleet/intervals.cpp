@@ -265,26 +265,24 @@ class Renewal {
 
   // If documents disagree about the model, the last in the alphabet counts, in every order.
   [[nodiscard]] Result<std::int64_t> id_of(const Part& part) {
-    if (parts_.empty()) TRY(read_parts());
-    const auto [known, is_new] = parts_.try_emplace({part.kind, part.serial});
-    auto& [id, model] = known->second;
-    if (is_new) {
+    std::optional<std::int64_t> id;
+    std::string model;
+    TRY(database_.each(
+        "SELECT id, model FROM part WHERE kind = ? AND serial = ?",
+        [&](const Row& row) {
+          id = row.whole(0);
+          model = row.text(1);
+        },
+        part.kind, part.serial));
+    if (!id) {
       TRY(database_.run("INSERT INTO part(kind, serial, model) VALUES(?, ?, ?)", part.kind,
                         part.serial, part.model));
-      id = database_.last_id();
-    } else if (model < part.model) {
-      TRY(database_.run("UPDATE part SET model = ? WHERE id = ?", part.model, id));
+      return database_.last_id();
     }
-    model = std::max(model, part.model);
-    return id;
-  }
-
-  // Reads all parts at once, since most renewals are of a whole cluster.
-  [[nodiscard]] Result<void> read_parts() {
-    return database_.each("SELECT kind, serial, id, model FROM part", [&](const Row& row) {
-      parts_[{std::string(row.text(0)), std::string(row.text(1))}] = {row.whole(2),
-                                                                      std::string(row.text(3))};
-    });
+    if (model < part.model) {
+      TRY(database_.run("UPDATE part SET model = ? WHERE id = ?", part.model, *id));
+    }
+    return *id;
   }
 
   // Most seats only have a later `last`, the same for all: rows with other keys are rare.
@@ -368,7 +366,6 @@ class Renewal {
   Database& database_;
   Read<Setup> setups_;
   Read<std::vector<SeatedPart>> fittings_;
-  std::map<std::pair<std::string, std::string>, std::pair<std::int64_t, std::string>> parts_;
 };
 
 }  // namespace
