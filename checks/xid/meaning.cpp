@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/ranges.h>
 
+#include <algorithm>
+#include <iterator>
+
 #include "checks/xid/xids.hpp"
 
 namespace muster::checks::xid {
@@ -310,9 +313,12 @@ void XidRules::index(const std::vector<XidRule>& rules) {
   rules_ = &rules;
   for (std::size_t i = 0; i < rules.size(); ++i) {
     for (const auto& number : rules[i].xids) {
-      if (const auto code = parse_unsigned(number)) places_[static_cast<unsigned>(*code)] = i;
+      if (const auto code = parse_unsigned(number)) {
+        places_.emplace_back(static_cast<unsigned>(*code), i);
+      }
     }
   }
+  std::ranges::sort(places_);
 }
 
 XidMeaning XidRules::meaning_of(const XidEvent& event) const {
@@ -320,14 +326,17 @@ XidMeaning XidRules::meaning_of(const XidEvent& event) const {
                      .meaning = "unknown",
                      .remedy = Remedy::watch,
                      .order = rules_->size()};
-  if (const auto place = places_.find(event.code); place != places_.end()) {
-    const XidRule& rule = (*rules_)[place->second];
+  // The last rule that lists a number counts.
+  const auto after = std::ranges::upper_bound(places_, event.code, {}, &Place::first);
+  if (after != places_.begin() && std::prev(after)->first == event.code) {
+    const auto place = std::prev(after)->second;
+    const XidRule& rule = (*rules_)[place];
     meaning = {.kind = rule.kind,
                .meaning = rule.meaning,
                .remedy = rule.remedy,
                .context = rule.context,
                .rule = &rule,
-               .order = place->second};
+               .order = place};
   }
   decode(event, meaning);
   if (const auto own = classes_->find(fmt::format("{}", event.code));

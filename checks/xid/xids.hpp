@@ -6,6 +6,8 @@
 
 #include <map>
 #include <set>
+#include <utility>
+#include <vector>
 
 #include "checks/shared/support.hpp"
 #include "lib/base/quantity.hpp"
@@ -43,13 +45,15 @@ class XidRules {
   [[nodiscard]] XidMeaning meaning_of(const XidEvent& event) const;
 
  private:
+  using Place = std::pair<unsigned, std::size_t>;  // a number, and where its rule is
+
   void index(const std::vector<XidRule>& rules);
   void decode(const XidEvent& event, XidMeaning& meaning) const;
 
   const XidLimits* limits_ = nullptr;  // null for SXIDs
   const std::vector<XidRule>* rules_ = nullptr;
   const std::map<std::string, std::string>* classes_ = nullptr;
-  std::map<unsigned, std::size_t> places_;
+  std::vector<Place> places_;  // sorted
 };
 
 struct NvlinkError {

@@ -73,8 +73,9 @@ class JsonReader {
 
   template <class T>
   void read(std::map<std::string, T>& values) const {
+    // Most objects are in order.
     each_member([&](std::string_view key, const JsonReader& value) {
-      value.read(values[std::string(key)]);
+      value.read(values.try_emplace(values.end(), std::string(key))->second);
     });
   }
 
