@@ -88,12 +88,6 @@ std::size_t width_of(const CheckCommand& command, const Console& console) {
   return descriptor_named(command.output) == STDOUT_FILENO ? console.width : 0;
 }
 
-// The folder of a snapshot as a shell writes it.
-std::string folder_of(const std::string& file) {
-  const auto folder = std::filesystem::path(file).parent_path().string();
-  return printable(folder.empty() ? "." : folder, 200);
-}
-
 struct Replay {
   const CheckCommand& command;
   const Caller& caller;
@@ -109,17 +103,24 @@ struct Replay {
     auto destination = named ? std::move(named) : Destination::open(caller.console, "");
     Result<void> written;
     int status = kExitHealthy;
+    auto* const join = files.size() > 1 ? row_of(command.format).join : nullptr;
+    std::vector<std::string> documents;
     make_in_order(
         files.size(), std::thread::hardware_concurrency(),
         [&](std::size_t index) { return judge_file(files[index]); },
-        [&](const JudgedFile& judged) {
+        [&](JudgedFile judged) {
           if (!judged.complaint.empty()) caller.console.note(judged.complaint);
           status = std::max(status, judged.status,
                             [](int a, int b) { return severity(a) < severity(b); });
           if (judged.node) fleet.push_back(*judged.node);
-          written = destination->write(judged.text);
+          if (join == nullptr) {
+            written = destination->write(judged.text);
+          } else if (!judged.text.empty()) {
+            documents.push_back(std::move(judged.text));
+          }
           return written.has_value();
         });
+    if (join != nullptr) written = destination->write(join(documents));
     if (written && has_table()) {
       written = destination->write(
           fleet_table(fleet, files.size() - fleet.size(), width_of(command, caller.console)));
@@ -136,9 +137,11 @@ struct Replay {
     const auto snapshot = parse_saved(*text, file);
     if (!snapshot) {
       // A folder may have the reports of muster and muster-bench next to snapshots.
-      const auto report = parse_report(*text);
-      return report ? shown(*report, fleet_node(*report))
-                    : refused(kExitUndecided, snapshot.error().message);
+      auto report = parse_report(*text);
+      if (!report) return refused(kExitUndecided, snapshot.error().message);
+      if (command.format == Format::prometheus)
+        report->snapshot = file;  // its metrics name the node
+      return shown(*report, fleet_node(*report));
     }
     const auto choice = profiles.choose(*snapshot);
     if (!choice) return refused(choice.error().status, choice.error().message);
@@ -195,18 +198,6 @@ int run_replay(const CheckCommand& command, const Caller& caller) {
   }
   auto files = snapshot_files(command.snapshots);
   if (!files) return fail(caller, undecided(files.error()).value());
-  if (row_of(command.format).one_report && files->size() > 1) {
-    const auto format = row_of(command.format).name;
-    return fail(caller, {.status = kExitUsage,
-                         .message = fmt::format(
-                             "--format {0}: a document holds one node, got {1}; write one for "
-                             "each: for f in {2}/*.json; do muster check --snapshot \"$f\" "
-                             "--format {0} --output \"${{f%.json}}.{3}\"; done",
-                             format, files->size(), folder_of(files->front()),
-                             command.format == Format::prometheus ? "prom"
-                             : command.format == Format::junit    ? "xml"
-                                                                  : format)});
-  }
   ProfileCache profiles(sources, std::move(named));
   return Replay{command, caller, std::move(*lines), std::move(*files), profiles}.run();
 }

@@ -35,24 +35,30 @@ struct RenderOptions {
 [[nodiscard]] std::string to_nhc(const Report& report, const RenderOptions& options = {});
 [[nodiscard]] std::string to_html(const Report& report, const RenderOptions& options = {});
 
+// Each joins the documents of several nodes.
+[[nodiscard]] std::string join_prometheus(const std::vector<std::string>& documents);
+[[nodiscard]] std::string join_junit(const std::vector<std::string>& documents);
+[[nodiscard]] std::string join_html(const std::vector<std::string>& documents);
+
 enum class Format { text, json, prometheus, junit, npd, nhc, html, npd_undecided };
 
 struct FormatRow {
   Format format;
   std::string_view name;  // for --format
   std::string (*render)(const Report&, const RenderOptions&);
-  bool one_report = false;  // a document has one report: not for several snapshots
+  // Null if documents only follow each other.
+  std::string (*join)(const std::vector<std::string>&) = nullptr;
 };
 
 // In the order of the enumeration.
 inline constexpr std::array kFormatTable{
     FormatRow{Format::text, "text", to_text},
     FormatRow{Format::json, "json", to_json},
-    FormatRow{Format::prometheus, "prometheus", to_prometheus, true},
-    FormatRow{Format::junit, "junit", to_junit, true},
+    FormatRow{Format::prometheus, "prometheus", to_prometheus, join_prometheus},
+    FormatRow{Format::junit, "junit", to_junit, join_junit},
     FormatRow{Format::npd, "npd", to_npd},  // one line, at most 80 bytes
     FormatRow{Format::nhc, "nhc", to_nhc},  // one line that NHC can safely evaluate
-    FormatRow{Format::html, "html", to_html, true},
+    FormatRow{Format::html, "html", to_html, join_html},
     FormatRow{Format::npd_undecided, "npd_undecided", to_npd},
 };
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
 
 #include "checks/app/fleet.hpp"
 #include "lib/base/text.hpp"
@@ -129,16 +130,50 @@ TEST_F(ReplayTest, AFolderWithoutSnapshotsIsNotHealthy) {
   EXPECT_THAT(caller_.notes(), StartsWith("muster: no *.json in "));
 }
 
-TEST_F(ReplayTest, FormatsOfOneDocumentTakeOneSnapshot) {
-  dir_.write("a.json", written("a"));
-  dir_.write("b.json", written("b"));
-  EXPECT_EQ(replay({.format = Format::junit, .snapshots = {dir_.path().string()}}), kExitUsage);
-  EXPECT_THAT(
-      caller_.notes(),
-      AllOf(HasSubstr("--format junit: a document holds one node, got 2; write one"),
-            HasSubstr(fmt::format("for f in {}/*.json; do muster check", dir_.path().string()))));
-  EXPECT_EQ(replay({.format = Format::junit, .snapshots = {path("a.json")}}), kExitUndecided);
-  EXPECT_THAT(caller_.out(), StartsWith("<?xml"));
+TEST_F(ReplayTest, ADocumentHoldsAllNodes) {
+  const auto count = [&](std::string_view text) {
+    std::size_t found = 0;
+    for (auto at = caller_.out().find(text); at != std::string::npos;
+         at = caller_.out().find(text, at + 1)) {
+      ++found;
+    }
+    return found;
+  };
+  for (const auto* const node : {"a", "b", "c"}) {
+    dir_.write(fmt::format("{}.json", node), written(node));
+  }
+  const std::vector folder{dir_.path().string()};
+  EXPECT_EQ(replay({.format = Format::junit, .snapshots = folder}), kExitUndecided);
+  EXPECT_EQ(count("<?xml"), 1);
+  EXPECT_EQ(count("<testsuite name=\"muster\""), 3);
+  EXPECT_THAT(caller_.out(), EndsWith("  </testsuite>\n</testsuites>\n"));
+  EXPECT_EQ(replay({.format = Format::html, .snapshots = folder}), kExitUndecided);
+  EXPECT_EQ(count("<html"), 1);
+  EXPECT_EQ(count("<h1>"), 3);
+  EXPECT_THAT(caller_.out(),
+              AllOf(HasSubstr("<title>muster: 3 nodes</title>"), EndsWith("</body>\n</html>\n")));
+  EXPECT_EQ(replay({.format = Format::prometheus, .snapshots = folder}), kExitUndecided);
+  EXPECT_EQ(count("# TYPE muster_verdict gauge\n"), 1);
+  EXPECT_EQ(count("muster_verdict{context=\"manual\",node=\""), 3);
+}
+
+// A later file about the same node replaces the samples of the earlier one.
+TEST_F(ReplayTest, ASeriesOfMetricsIsThereOnce) {
+  dir_.write("1.json", written("a"));
+  dir_.write("2.json", written("a"));
+  EXPECT_EQ(replay({.format = Format::prometheus, .snapshots = {dir_.path().string()}}),
+            kExitUndecided);
+  std::set<std::string> series;
+  for (const auto line : split_lines(caller_.out())) {
+    EXPECT_TRUE(series.emplace(line.substr(0, line.rfind(' '))).second) << line;
+  }
+}
+
+TEST_F(ReplayTest, ADocumentWithoutNodesIsEmpty) {
+  for (const auto format : {Format::junit, Format::html, Format::prometheus}) {
+    EXPECT_EQ(replay({.format = format, .snapshots = {"/nonexistent", "/nor"}}), kExitUndecided);
+    EXPECT_EQ(caller_.out(), "");
+  }
 }
 
 TEST_F(ReplayTest, ReportsBadConfigurationBeforeReadingSnapshots) {
