@@ -76,12 +76,12 @@ Result<void> take_file(std::string& target, Text value) {
 }
 
 // A history goes back 400 days.
+template <int kMostDays>
 Result<void> take_age(std::optional<Seconds>& target, Text value) {
-  constexpr double kOldest = 400.0 * 24 * 3600;
   const auto age = parse_quantity<SecondsKind>(value);
-  if (age && age->value > 0 && age->value <= kOldest) return put(target, age);
-  return make_error("invalid time \"{}\", expected 90s, 30min, 24h or 7d, and at most 400 d",
-                    printable(value, 40));
+  if (age && age->value > 0 && age->value <= kMostDays * 24.0 * 3600) return put(target, age);
+  return make_error("invalid time \"{}\", expected 90s, 30min, 24h or 7d, and at most {} d",
+                    printable(value, 40), kMostDays);
 }
 
 Result<void> take_slots(std::optional<int>& target, Text value) {
@@ -129,7 +129,7 @@ template <class C>
 constexpr auto kDryRun = option<&C::dry_run>("--dry-run", "",
                                              "print what would be done, and do nothing");
 template <class C>
-constexpr auto kSince = option<&C::since, take_age>(
+constexpr auto kSince = option<&C::since, take_age<400>>(
     "--since", "TIME", "only events within this time, such as 5m, 24h or 30d");
 template <class C>
 constexpr auto kForm = option<&C::form>("--format", "text|json",
@@ -371,11 +371,14 @@ constexpr std::array kOptions<M>{
     option<&M::cluster>("--cluster", "NAME",
                         "add: the cluster of the nodes; otherwise: only nodes of this cluster"),
     option<&M::slurm>("--slurm", "", "add: Slurm's record of nodes and jobs"),
-    option<&M::since, take_age>("--since", "TIME", "look no further back, such as 30d"),
+    option<&M::since, take_age<36'500>>(
+        "--since", "TIME",
+        "add --slurm, causes, drift, whatif, export: look no further back, such as 30d"),
     option<&M::form>("--format", "text|json|html",
                      "format of the answer (default text); html is the page of show"),
     option<&M::output>("--output", "FILE", "write the answer to FILE, atomically"),
-    option<&M::keep, take_age>("--keep", "TIME", "prune: keep values this long (default 400d)"),
+    option<&M::keep, take_age<36'500>>("--keep", "TIME",
+                                       "prune: keep values this long (default 400d)"),
     option<&M::go>("--go", "", "prune: remove, instead of only printing what would be removed"),
     option<&M::by>(
         "--by", "WHAT",

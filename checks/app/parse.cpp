@@ -286,7 +286,21 @@ Result<void> finish(FleetCommand& command, const Words& words) {
                       fmt::join(questions, ", "), suggestion(command.question, questions));
   }
   const auto given = command.words.size();
+  const auto is_one_of = [&](std::initializer_list<std::string_view> names) {
+    return std::ranges::find(names, command.question) != names.end();
+  };
   return check_usage({
+      {command.slurm && !is_one_of({"add"}), "--slurm is for add"},
+      {command.since && !is_one_of({"add", "causes", "drift", "whatif", "export"}),
+       "--since is for add --slurm, causes, drift, whatif and export"},
+      {(command.go || command.keep) && !is_one_of({"prune"}), "--go and --keep are for prune"},
+      {!(command.by.empty() && command.topology.empty()) && !is_one_of({"causes"}),
+       "--by and --topology are for causes"},
+      {(command.all || !command.settings.empty()) && !is_one_of({"whatif"}),
+       "--set and --all are for whatif"},
+      {command.form == FleetCommand::Form::json && is_one_of({"add", "prune", "export"}),
+       "add, prune and export have no --format"},
+      {!command.output.empty() && is_one_of({"add", "prune"}), "add and prune have no --output"},
       {command.question == "add" && given == 0 && !command.slurm,
        "add: expected files, folders, - or --slurm"},
       {command.question == "part" && given != 1, "part: expected one serial number or node"},

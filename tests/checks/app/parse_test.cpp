@@ -166,6 +166,18 @@ TEST(HistoryParseTest, GoesBackFourHundredDays) {
   }
 }
 
+TEST(FleetParseTest, EachQuestionHasItsOptions) {
+  EXPECT_EQ(parsed<FleetCommand>("fleet causes --since 500d").since, Seconds{500 * kDay});
+  EXPECT_EQ(parsed<FleetCommand>("fleet prune --keep 500d --go").keep, Seconds{500 * kDay});
+  for (const auto* line :
+       {"show --since 7d", "odd --since 7d", "part gpu-1 --since 7d", "drift --go",
+        "show --keep 3d", "add spool --by check", "show --set a.b=1", "show --slurm",
+        "prune --format json", "export jsonl --format json", "add spool --output f", "odd --all",
+        "causes --since 36501d"}) {
+    EXPECT_FALSE(parse_line(fmt::format("fleet {}", line))) << line;
+  }
+}
+
 TEST(HostfileParseTest, TakesAListOrAPartitionAndSlots) {
   EXPECT_THAT(parsed<HostfileCommand>("hostfile n[1-2] --slots 8").nodes, ElementsAre("n1", "n2"));
   EXPECT_EQ(parsed<HostfileCommand>("hostfile --partition gpu").partition, "gpu");
