@@ -56,7 +56,7 @@ class BatchesAhead {
   BatchesAhead& operator=(const BatchesAhead&) = delete;
 
   // Empty at the end; not to be called after it.
-  [[nodiscard]] Result<Batch> next() {
+  [[nodiscard]] Batch next() {
     std::unique_lock lock(mutex_);
     changed_.wait(lock, [&] { return !ahead_.empty() && ahead_.front(); });
     auto batch = *std::move(ahead_.front());
@@ -66,14 +66,14 @@ class BatchesAhead {
   }
 
  private:
-  using Place = std::optional<Result<Batch>>;  // empty while the batch is being parsed
+  using Place = std::optional<Batch>;  // empty while the batch is being parsed
 
   void parse_ahead() {
     for (;;) {
-      Result<std::vector<NamedDocument>> documents;
+      std::vector<NamedDocument> documents;
       Place* const place = read(documents);
       if (place == nullptr) return;
-      auto batch = documents.map([&](auto& read) { return parse(std::move(read), judge_); });
+      auto batch = parse(std::move(documents), judge_);
       const std::lock_guard lock(mutex_);
       *place = std::move(batch);
       changed_.notify_all();
@@ -81,7 +81,7 @@ class BatchesAhead {
   }
 
   // Returns where the batch of the documents belongs; null after the end.
-  [[nodiscard]] Place* read(Result<std::vector<NamedDocument>>& documents) {
+  [[nodiscard]] Place* read(std::vector<NamedDocument>& documents) {
     constexpr std::size_t kMostAhead = 64;
     const std::lock_guard reading(reading_);
     std::unique_lock lock(mutex_);
@@ -90,7 +90,7 @@ class BatchesAhead {
     lock.unlock();
     documents = source_.next();
     lock.lock();
-    if (!documents || documents->empty()) ended_ = true;
+    if (documents.empty()) ended_ = true;
     return &ahead_.emplace_back();
   }
 
@@ -113,7 +113,7 @@ Result<void> import_documents(Database& database, Importer& importer, DocumentSo
   bool more = true;
   const auto add_some = [&]() -> Result<void> {
     for (int i = 0; i < kBatchesAtOnce && more; ++i) {
-      TRY_ASSIGN(const auto batch, batches.next());
+      const auto batch = batches.next();
       for (const auto& parsed : batch) TRY(importer.add(parsed));
       more = !batch.empty();
     }
@@ -131,8 +131,8 @@ namespace {
 
 using fleet::ImportCounts;
 
-std::string summary(const ImportCounts& counts, std::size_t refused) {
-  auto text = fmt::format("{}: {} added", counted(counts.documents, "document"),
+std::string summary(const ImportCounts& counts, std::size_t documents, std::size_t refused) {
+  auto text = fmt::format("{}: {} added", counted(documents, "document"),
                           counted(counts.reports, "report"));
   if (counts.events > 0) text += fmt::format(", {}", counted(counts.events, "event"));
   if (counts.snapshots > 0) text += fmt::format(", {} kept", counted(counts.snapshots, "snapshot"));
@@ -176,8 +176,10 @@ int run_fleet_add(const FleetCommand& command, const Caller& caller, const Fleet
     caller.console.note(fmt::format("muster: read {}: {}", printable(each.name), each.why));
   }
   if (!imported) return fail(caller, undecided(imported.error()).value());
-  const auto refused = counts.refused + source.unreadable().size();
-  auto text = command.words.empty() ? std::string() : summary(counts, refused);
+  const auto unreadable = source.unreadable().size();
+  const auto refused = counts.refused + unreadable;
+  auto text = command.words.empty() ? std::string()
+                                    : summary(counts, counts.documents + unreadable, refused);
   if (command.slurm) {
     const auto added = add_slurm(command, store->database(), importer, tools.call_slurm);
     if (!added) return fail(caller, undecided(added.error()).value());

@@ -12,15 +12,17 @@
 
 namespace muster::fleet {
 
+int fail_to_answer(const Caller& caller, const Error& error) {
+  return fail(caller,
+              {.status = error.missing ? kExitUsage : kExitUndecided, .message = error.message});
+}
+
 int answer(const app::FleetCommand& command, const Caller& caller,
            const std::function<Result<std::string>(Database&)>& ask) {
   auto store = Store::open_to_read(command.store);
   if (!store) return fail(caller, store.error());
   const auto text = ask(store->database());
-  if (!text) {
-    return fail(caller, {.status = text.error().missing ? kExitUsage : kExitUndecided,
-                         .message = text.error().message});
-  }
+  if (!text) return fail_to_answer(caller, text.error());
   return deliver(caller, command.output, *text, kExitHealthy);
 }
 

@@ -25,6 +25,9 @@ namespace muster::fleet {
 [[nodiscard]] int answer(const app::FleetCommand& command, const Caller& caller,
                          const std::function<Result<std::string>(Database&)>& ask);
 
+// Reports that a question cannot be answered: a usage error if it asks for something missing.
+[[nodiscard]] int fail_to_answer(const Caller& caller, const Error& error);
+
 // Returns the time that --since asks for.
 [[nodiscard]] std::optional<std::int64_t> since_time(const app::FleetCommand& command);
 

@@ -293,18 +293,20 @@ Result<CausesAnswer> ask_causes(Database& database, const Nodes& nodes, CausesBy
 }
 
 std::string causes_text(const CausesAnswer& answer, std::size_t width) {
-  std::vector<std::string> lines{
-      fmt::format("causes   {} from {} to {}: {}, {:.0f} node-hours lost; a node has one in {}",
-                  counted(answer.nodes, "node"), answer.from, answer.until,
-                  counted(static_cast<std::uint64_t>(answer.all.incidents), "incident"),
-                  answer.lost_h, mtbf_text(answer.all))};
+  std::vector<std::string> lines{fmt::format(
+      "causes   {} from {} to {}: {}, {:.0f} node-hours lost{}", counted(answer.nodes, "node"),
+      answer.from, answer.until,
+      counted(static_cast<std::uint64_t>(answer.all.incidents), "incident"), answer.lost_h,
+      answer.all.exposure_h > 0 ? fmt::format("; a node has one in {}", mtbf_text(answer.all))
+                                : "")};
   std::size_t longest = 0;
   for (const auto& row : answer.rows) longest = std::max(longest, text_width(row.key));
   longest = std::min<std::size_t>(longest, 40);
   for (const auto& row : answer.rows) {
-    lines.push_back(fmt::format("{:<{}}  {:>5}  {:>9.0f} h  {:>4.0f}%  {:<20}  one in {}",
+    lines.push_back(fmt::format("{:<{}}  {:>5}  {:>9.0f} h  {:>4.0f}%  {:<20}  {}{}",
                                 printable(row.key, 60), longest, row.incidents, row.lost_h,
-                                100 * row.share, bar_of(row.share), mtbf_text(row.mtbf)));
+                                100 * row.share, bar_of(row.share),
+                                row.mtbf.exposure_h > 0 ? "one in " : "", mtbf_text(row.mtbf)));
   }
   return screen(lines, width);
 }

@@ -174,12 +174,14 @@ std::vector<CountedText> only_in(const NodesByText& one, const NodesByText& othe
 // Needs more digits, because a large fleet shows differences of hundredths of a percent.
 std::string fine_percent(double share) { return fmt::format("{:+.2f}%", 100 * share); }
 
-std::string line_of(const QuantityDifference& row) {
+std::string line_of(const QuantityDifference& row, bool names_profile) {
   const auto interval =
       row.low ? fmt::format(" ({} to {})", fine_percent(*row.low), fine_percent(*row.high)) : "";
-  return fmt::format("{:9}{}: {}{}, {} to {}; {}{}", "", row.quantity, fine_percent(row.share),
-                     interval, number(row.before), with_unit(row.after, row.unit),
-                     counted(row.count, "device"), row.paired ? "" : ", not the same ones");
+  return fmt::format("{:9}{}{}: {}{}, {} to {}; {}{}", "", row.quantity,
+                     names_profile ? fmt::format(" of {}", printable(row.profile, 40)) : "",
+                     fine_percent(row.share), interval, number(row.before),
+                     with_unit(row.after, row.unit), counted(row.count, "device"),
+                     row.paired ? "" : ", not the same ones");
 }
 
 std::string line_of(std::string_view word, const CountedText& row) {
@@ -196,6 +198,9 @@ Result<DiffAnswer> ask_diff(Database& database, const Nodes& nodes, std::string_
   DiffAnswer answer{.before = first.shown(), .after = second.shown()};
   TRY_ASSIGN(const auto values, values_of(database, nodes, first));
   TRY_ASSIGN(const auto others, values_of(database, nodes, second));
+  for (const auto& [side, found] : {std::pair(&first, &values), {&second, &others}}) {
+    if (found->empty()) return make_error("{}: the store has no values of it", side->shown());
+  }
   for (const auto& [key, by_device] : values) {
     const auto other = others.find(key);
     if (other == others.end()) continue;
@@ -224,7 +229,10 @@ Result<DiffAnswer> ask_diff(Database& database, const Nodes& nodes, std::string_
 
 std::string diff_text(const DiffAnswer& answer, std::size_t width) {
   std::vector<std::string> lines{fmt::format("diff     {} and {}", answer.before, answer.after)};
-  for (const auto& row : answer.quantities) lines.push_back(line_of(row));
+  const bool has_several = std::ranges::any_of(answer.quantities, [&](const auto& row) {
+    return row.profile != answer.quantities.front().profile;
+  });
+  for (const auto& row : answer.quantities) lines.push_back(line_of(row, has_several));
   for (const auto& row : answer.changes) lines.push_back(line_of("changed", row));
   for (const auto& row : answer.newly_failing) lines.push_back(line_of("failing", row));
   for (const auto& row : answer.cured) lines.push_back(line_of("cured", row));

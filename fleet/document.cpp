@@ -101,8 +101,16 @@ struct StoredAction {
   MUSTER_FIELD(std::string, boot_id, "");
 };
 
+// A node whose clock is wrong would be up for decades, or be the present of the whole fleet.
 Result<std::int64_t> time_of(std::string_view text) {
-  if (const auto time = parse_utc(text)) return time->time_since_epoch().count();
+  constexpr std::int64_t kEarliest = 1'577'836'800;  // 2020
+  constexpr std::int64_t kFarthest_s = 400L * 86'400;
+  if (const auto parsed = parse_utc(text)) {
+    const auto time = parsed->time_since_epoch().count();
+    const auto now = wall_time().time_since_epoch().count();
+    if (time >= kEarliest && time <= now + kFarthest_s) return time;
+    return make_error("/started: {}: the clock of the node was wrong", printable(text, 40));
+  }
   return make_error(fmt::format("/started: invalid time \"{}\", expected 2026-11-20T12:00:00Z",
                                 printable(text, 40)));
 }
@@ -119,7 +127,7 @@ std::string conditions_of(const MeasurementConditions& on) {
   return to_json_line(same);
 }
 
-Values values_of(const StoredReport& report) {
+Result<Values> values_of(const StoredReport& report) {
   auto values = report.values;
   for (const auto& each : report.readings) {
     if (each.metric.ends_with("_info")) continue;
@@ -216,7 +224,7 @@ Result<NodeReport> node_report(StoredReport from) {
   report.stack = stack_text(from.stack);
   report.scope = make_entry(scope_of(from));
   report.fitting = fitting_of(std::move(from.parts), report.physical_host);
-  report.values = values_of(from);
+  TRY_ASSIGN(report.values, values_of(from));
   report.found = found_in(from, [](const Finding& finding) { return finding.device; });
   finish(report);
   return report;
@@ -242,7 +250,7 @@ Result<std::vector<Record>> job_records(const StoredReport& job, std::int64_t su
                 .nodes = {}};
   TRY_ASSIGN(run.at, time_of(job.started));
   JsonWriter(run.nodes, kLongestName).write(job.nodes);
-  run.values = values_of(job);
+  TRY_ASSIGN(run.values, values_of(job));
   records.emplace_back(std::move(run));
   for (const auto& accused : job.accused) {
     StoredReport about = job;

@@ -8,6 +8,7 @@
 #include <atomic>
 #include <cmath>
 #include <limits>
+#include <set>
 #include <thread>
 #include <utility>
 
@@ -23,6 +24,8 @@ namespace {
 // Degrees. 1.5% of a temperature is less than the changes of the room's temperature.
 constexpr double kLeastChange_c = 3;
 constexpr std::size_t kRecent_days = 7;
+// A step that fewer nodes of a profile have says nothing about the fleet.
+constexpr std::size_t kFewestNodes = 8;
 
 // A change of a node's software restarts all of its series; a replaced part restarts its own.
 void add_restarts(DailyValues& values, const QuantityReadings& quantity,
@@ -77,6 +80,12 @@ std::vector<std::string> changes_of_many(const NodeChanges& changes, const Nodes
     }
   }
   return texts;
+}
+
+bool is_of_many_nodes(const QuantityReadings& quantity) {
+  std::set<std::int64_t> nodes;
+  for (const auto& series : quantity.series) nodes.insert(series.node);
+  return nodes.size() >= kFewestNodes;
 }
 
 // Merges steps of several quantities at the same time into one.
@@ -165,6 +174,7 @@ Result<DriftAnswer> ask_drift(Database& database, const Nodes& nodes, std::int64
       if (readings.time(drift.found) < since) continue;
       answer.drifts.push_back(row_of(drift, quantity, readings, nodes, changes));
     }
+    if (!is_of_many_nodes(quantity)) continue;
     for (const auto& step : results[i].steps) {
       const auto at = readings.time(step.day);
       if (at < since) continue;

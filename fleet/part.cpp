@@ -67,9 +67,11 @@ struct OutageLine {
 };
 
 struct Life {
+  static constexpr std::string_view kSchema = "muster.fleet_part/1";
   MUSTER_DESCRIBED(Life);
   MUSTER_FIELD(std::string, what, "part or node");
   MUSTER_FIELD(std::string, name, "");
+  MUSTER_FIELD(std::string, cluster, "only for a node");
   MUSTER_FIELD(std::string, about, "the model, or the profile");
   MUSTER_FIELD(std::string, verdict, "current verdict on a node");
   MUSTER_FIELD(double, hours, "observed, up") = 0;
@@ -141,13 +143,14 @@ Result<void> read_node(Database& database, std::int64_t id, Life& life) {
   life.what = "node";
   TRY(database.each(
       "SELECT profile, verdict, (SELECT count(*) FROM boot WHERE node = ?1), "
-      "(SELECT sum(ended - started) / 3600.0 FROM uptime WHERE node = ?1) "
+      "(SELECT sum(ended - started) / 3600.0 FROM uptime WHERE node = ?1), cluster "
       "FROM node WHERE id = ?1",
       [&](const Row& row) {
         life.about = row.text(0);
         life.verdict = row.text(1);
         life.boots = row.whole(2);
         life.hours = row.number(3);
+        life.cluster = row.text(4);
       },
       id));
   TRY(database.each(
@@ -169,7 +172,7 @@ Result<void> read_part(Database& database, std::int64_t id, Life& life) {
       "SELECT kind, model, (SELECT sum(ended - started) / 3600.0 FROM part_uptime WHERE part = ?1) "
       "FROM part WHERE id = ?1",
       [&](const Row& row) {
-        life.about = fmt::format("{} {}", row.text(0), row.text(1));
+        life.about = trim(fmt::format("{} {}", row.text(0), row.text(1)));
         life.hours = row.number(2);
       },
       id));
@@ -195,7 +198,8 @@ Result<std::vector<Life>> lives_of(Database& database, const FleetCommand& comma
 std::string to_text(const Life& life) {
   constexpr std::size_t kMost = 20;
   const bool is_node = life.what == "node";
-  auto text = fmt::format("{} {}: {}, {:.1f} days up", life.what, printable(life.name, 80),
+  auto text = fmt::format("{} {}{}: {}, {:.1f} days up", life.what, printable(life.name, 80),
+                          life.cluster.empty() ? "" : fmt::format(" of {}", life.cluster),
                           printable(life.about, 60), life.hours / 24);
   if (is_node) {
     text += fmt::format(", {}, now {}", counted(std::uint64_t(life.boots), "boot"),

@@ -14,6 +14,7 @@
 
 #include "lib/base/clock.hpp"
 #include "lib/base/in_order.hpp"
+#include "lib/base/text.hpp"
 
 namespace muster::fleet {
 namespace {
@@ -424,13 +425,20 @@ Result<Nodes> read_nodes(Database& database, std::string_view cluster) {
                                .last = row.maybe_whole(3)};
       },
       cluster));
+  if (!cluster.empty() && nodes.empty()) {
+    return make_missing("cluster {}: the store has no node of it", printable(cluster, 80));
+  }
   return nodes;
 }
 
 std::int64_t newest_of(const Nodes& nodes) {
-  std::int64_t newest = 0;
-  for (const auto& [id, node] : nodes) newest = std::max(newest, node.last.value_or(0));
-  return newest;
+  std::vector<std::int64_t> times;
+  for (const auto& [id, node] : nodes) times.push_back(node.last.value_or(0));
+  std::ranges::sort(times);
+  if (times.empty()) return 0;
+  const auto now = std::max(wall_time().time_since_epoch().count(), times[times.size() / 2]);
+  const auto ahead = std::ranges::upper_bound(times, now + kDay_s);
+  return ahead == times.begin() ? 0 : *std::prev(ahead);
 }
 
 std::string date_of(std::int64_t time) {

@@ -29,9 +29,11 @@ struct NodeName {
 
 // The nodes of a cluster, or of all clusters if its name is empty, by id.
 using Nodes = std::map<std::int64_t, NodeName>;
+// An error if the store has no node of the cluster.
 [[nodiscard]] Result<Nodes> read_nodes(Database& database, std::string_view cluster);
 
-// Returns the time of the newest report; 0 if there is none.
+// Returns the time of the newest report; 0 if there is none. Nodes whose clocks are ahead of the
+// present, and of half of all nodes, do not count.
 [[nodiscard]] std::int64_t newest_of(const Nodes& nodes);
 
 // Formats a time as "2026-11-20".

@@ -51,6 +51,7 @@ struct RefusedLine {
 };
 
 struct FleetState {
+  static constexpr std::string_view kSchema = "muster.fleet_show/1";
   MUSTER_DESCRIBED(FleetState);
   MUSTER_FIELD(std::int64_t, nodes, "") = 0;
   MUSTER_FIELD(std::int64_t, reports, "") = 0;
@@ -62,14 +63,14 @@ struct FleetState {
   MUSTER_FIELD(std::vector<std::string>, silent, "nodes without a report for two days");
   MUSTER_FIELD(std::vector<CauseLine>, causes, "causes of incidents in the last 30 days");
   MUSTER_FIELD(std::vector<fleet::OffenderRow>, offenders, "repeat offenders of 180 days");
-  MUSTER_FIELD(std::vector<PartsLine>, parts, "parts ever seen, in all clusters");
+  MUSTER_FIELD(std::vector<PartsLine>, parts, "parts ever seen");
   MUSTER_FIELD(std::int64_t, replaced, "parts replaced in the last 30 days") = 0;
   MUSTER_FIELD(std::int64_t, refused, "documents") = 0;
   MUSTER_FIELD(std::vector<RefusedLine>, refused_first, "at most 5 of them");
 };
 
-Result<void> read_nodes(Database& database, const std::string& cluster, FleetState& state) {
-  std::int64_t newest = 0;
+Result<void> read_nodes(Database& database, const std::string& cluster, std::int64_t newest,
+                        FleetState& state) {
   std::int64_t oldest = 0;
   std::vector<std::pair<std::string, std::int64_t>> last;
   TRY(database.each(
@@ -81,7 +82,6 @@ Result<void> read_nodes(Database& database, const std::string& cluster, FleetSta
         if (row.is_null(2)) return;
         const auto name = std::string(row.text(0));
         oldest = oldest == 0 ? row.whole(1) : std::min(oldest, row.whole(1));
-        newest = std::max(newest, row.whole(2));
         last.emplace_back(name, row.whole(2));
         state.reports += row.whole(3);
         const auto verdict = std::string(row.text(4));
@@ -99,12 +99,12 @@ Result<void> read_nodes(Database& database, const std::string& cluster, FleetSta
   return {};
 }
 
-Result<void> read_incidents(Database& database, const std::string& cluster, FleetState& state) {
+Result<void> read_incidents(Database& database, const std::string& cluster, std::int64_t newest,
+                            FleetState& state) {
   constexpr std::string_view kCauses =
       "SELECT cause, count(*), count(DISTINCT node), sum(ended IS NULL), sum(hours) "
       "FROM incident JOIN node ON node.id = node "
-      "WHERE ?1 IN ('', cluster) AND (ended IS NULL OR ended > "
-      "(SELECT max(last) FROM node) - ?2) "
+      "WHERE ?1 IN ('', cluster) AND (ended IS NULL OR ended > ?2) "
       "GROUP BY cause ORDER BY 5 DESC, 2 DESC, 1";
   return database.each(
       kCauses,
@@ -115,22 +115,25 @@ Result<void> read_incidents(Database& database, const std::string& cluster, Flee
                                 .open = row.whole(3),
                                 .hours = row.number(4)});
       },
-      cluster, kRecent_days * kDay_s);
+      cluster, newest - kRecent_days * kDay_s);
 }
 
-Result<void> read_parts(Database& database, const std::string& cluster, FleetState& state) {
+Result<void> read_parts(Database& database, const std::string& cluster, std::int64_t newest,
+                        FleetState& state) {
   TRY(database.each(
-      "SELECT kind, model, count(*) FROM part GROUP BY kind, model ORDER BY 3 DESC, 1, 2",
+      "SELECT kind, model, count(*) FROM part WHERE ?1 = '' OR id IN "
+      "(SELECT part FROM seat JOIN node ON node.id = node WHERE cluster = ?1) "
+      "GROUP BY kind, model ORDER BY 3 DESC, 1, 2",
       [&](const Row& row) {
         state.parts.push_back({.kind = std::string(row.text(0)),
                                .model = std::string(row.text(1)),
                                .parts = row.whole(2)});
-      }));
+      },
+      cluster));
   TRY_ASSIGN(const auto replaced,
              database.whole("SELECT count(*) FROM seat JOIN node ON node.id = node "
-                            "WHERE ended > (SELECT max(last) FROM node) - ?2 "
-                            "AND ?1 IN ('', cluster)",
-                            cluster, kRecent_days * kDay_s));
+                            "WHERE ended > ?2 AND ?1 IN ('', cluster)",
+                            cluster, newest - kRecent_days * kDay_s));
   state.replaced = replaced.value_or(0);
   return {};
 }
@@ -146,15 +149,16 @@ Result<void> read_refused(Database& database, FleetState& state) {
 
 Result<FleetState> read_state(Database& database, const std::string& cluster) {
   FleetState state;
+  TRY_ASSIGN(const auto nodes, fleet::read_nodes(database, cluster));
+  const auto newest = fleet::newest_of(nodes);
   // Counts and sorts hundreds of thousands of parts.
   auto parts = std::async(std::launch::async, [&]() -> Result<void> {
     TRY_ASSIGN(auto own, database.open_again());
-    return read_parts(own, cluster, state);
+    return read_parts(own, cluster, newest, state);
   });
-  TRY(read_nodes(database, cluster, state));
-  TRY(read_incidents(database, cluster, state));
-  TRY_ASSIGN(const auto nodes, fleet::read_nodes(database, cluster));
-  TRY_ASSIGN(state.offenders, fleet::ask_offenders(database, nodes, fleet::newest_of(nodes)));
+  TRY(read_nodes(database, cluster, newest, state));
+  TRY(read_incidents(database, cluster, newest, state));
+  TRY_ASSIGN(state.offenders, fleet::ask_offenders(database, nodes, newest));
   TRY(read_refused(database, state));
   TRY(parts.get());
   return state;

@@ -36,13 +36,13 @@ bool is_wanted(const fs::directory_entry& entry) {
 
 }  // namespace
 
-Result<std::vector<NamedDocument>> DocumentSource::next() {
+std::vector<NamedDocument> DocumentSource::next() {
   constexpr std::size_t kMost = 256;
   constexpr std::size_t kEnough = 8UL << 20U;
   std::vector<NamedDocument> documents;
   for (std::size_t size = 0; documents.size() < kMost && size < kEnough;) {
     if (!file_) {
-      TRY(open_next());
+      open_next();
       if (!file_) break;
     }
     auto text = next_text();
@@ -56,7 +56,11 @@ Result<std::vector<NamedDocument>> DocumentSource::next() {
       continue;
     }
     const auto trimmed = trim(**text);
-    if (trimmed.empty()) continue;
+    if (trimmed.empty()) {
+      // An empty list of documents is one, but a file without its document was cut off.
+      if (!file_->by_line) unreadable_.push_back({file_->name, "the file is empty"});
+      continue;
+    }
     size += trimmed.size();
     documents.push_back(
         {.name = file_->by_line ? fmt::format("{}:{}", file_->name, file_->line) : file_->name,
@@ -66,31 +70,33 @@ Result<std::vector<NamedDocument>> DocumentSource::next() {
   return documents;
 }
 
-Result<void> DocumentSource::open_next() {
-  for (;;) {
-    while (folder_ != fs::recursive_directory_iterator()) {
+void DocumentSource::open_next() {
+  while (!file_) {
+    std::error_code failure;
+    if (folder_ != fs::recursive_directory_iterator()) {
       const auto entry = *folder_;
-      std::error_code failure;
+      // The iterator would end at a folder that it cannot list.
+      if (entry.is_directory(failure) && ::access(entry.path().c_str(), R_OK | X_OK) != 0) {
+        unreadable_.push_back({entry.path().string(), errno_text(errno)});
+        folder_.disable_recursion_pending();
+      }
       folder_.increment(failure);
       if (failure) unreadable_.push_back({entry.path().string(), failure.message()});
-      if (!is_wanted(entry)) continue;
-      TRY(open_file(entry.path(), false));
-      if (file_) return {};
-    }
-    if (next_path_ == paths_.size()) return {};
-    const auto& path = paths_[next_path_++];
-    std::error_code failure;
-    if (path != "-" && fs::is_directory(path, failure)) {
-      folder_ = fs::recursive_directory_iterator(path, failure);
-      if (failure)
-        return make_error(fmt::format("list {}: {}", printable(path), failure.message()));
+      if (is_wanted(entry)) open_file(entry.path());
       continue;
     }
-    return open_file(path, true);
+    if (next_path_ == paths_.size()) return;
+    const auto& path = paths_[next_path_++];
+    if (path == "-" || !fs::is_directory(path, failure)) {
+      open_file(path);
+      continue;
+    }
+    folder_ = fs::recursive_directory_iterator(path, failure);
+    if (failure) unreadable_.push_back({path, failure.message()});
   }
 }
 
-Result<void> DocumentSource::open_file(const fs::path& path, bool is_named) {
+void DocumentSource::open_file(const fs::path& path) {
   OpenFile file{.name = path.string(), .run = run_of(path)};
   if (file.name == "-") {
     file.name = "standard input";
@@ -100,10 +106,8 @@ Result<void> DocumentSource::open_file(const fs::path& path, bool is_named) {
     file.descriptor = file.opened.get();
   }
   if (file.descriptor < 0) {
-    const auto error = os_error("read", printable(file.name), errno);
-    if (is_named) return error;
     unreadable_.push_back({file.name, errno_text(errno)});
-    return {};
+    return;
   }
   file_ = std::move(file);
   // The first line decides whether each line is a document.
@@ -114,7 +118,6 @@ Result<void> DocumentSource::open_file(const fs::path& path, bool is_named) {
   }
   const auto first = std::string_view(open.buffer).substr(0, open.buffer.find('\n'));
   open.by_line = path.extension() == ".jsonl" || is_document(trim(first));
-  return {};
 }
 
 // False at the end of the file.

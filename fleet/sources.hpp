@@ -20,14 +20,14 @@ class DocumentSource {
   // Paths are files, folders of *.json and *.jsonl at any depth, or "-".
   explicit DocumentSource(std::vector<std::string> paths) : paths_(std::move(paths)) {}
 
-  // Returns some documents; none at the end. Files in folders that cannot be read have no text and
-  // are in `unreadable`. An error is always about a path on the command line.
-  [[nodiscard]] Result<std::vector<NamedDocument>> next();
+  // Returns some documents; none at the end.
+  [[nodiscard]] std::vector<NamedDocument> next();
 
   struct Unreadable {
     std::string name, why;
   };
 
+  // Paths that could not be read, and empty files.
   [[nodiscard]] const std::vector<Unreadable>& unreadable() const { return unreadable_; }
 
  private:
@@ -44,8 +44,8 @@ class DocumentSource {
     bool at_end = false;
   };
 
-  [[nodiscard]] Result<void> open_next();
-  [[nodiscard]] Result<void> open_file(const std::filesystem::path& path, bool is_named);
+  void open_next();
+  void open_file(const std::filesystem::path& path);
   [[nodiscard]] Result<std::optional<std::string>> next_text();
   [[nodiscard]] Result<std::optional<std::string>> next_line();
   [[nodiscard]] Result<bool> read_more();

@@ -12,6 +12,7 @@
 #include <cerrno>
 #include <cstdint>
 #include <cstring>
+#include <fstream>
 #include <string>
 #include <system_error>
 
@@ -48,6 +49,20 @@ OrFailure<Descriptor> lock(const fs::path& store) {
   return lock;
 }
 
+// Refuses a file or folder that SQLite does not recognise, before anything is made beside it.
+OrFailure<void> check_kind(const fs::path& file) {
+  constexpr std::string_view kBegin = "SQLite format 3";
+  std::error_code failure;
+  const bool is_file = fs::is_regular_file(file, failure);
+  std::string head(kBegin.size(), '\0');
+  std::ifstream in(file, std::ios::binary);
+  const bool is_read = is_file && in.read(head.data(), std::ssize(head)).gcount() > 0;
+  const bool is_foreign = is_file ? is_read && head != kBegin : fs::exists(file, failure);
+  if (!is_foreign) return {};
+  return bad_configuration(
+      {.message = fmt::format("{} is not a fleet store", printable(file.string()))});
+}
+
 // Whether the file is a store; false if it is empty.
 OrFailure<bool> check_version(Database& database, const fs::path& file) {
   const auto read = [&](const char* pragma) { return database.whole(pragma); };
@@ -81,6 +96,7 @@ Result<void> create_tables(Database& database) {
 }  // namespace
 
 OrFailure<Store> Store::open_to_write(const fs::path& file) {
+  TRY(check_kind(file));
   TRY_ASSIGN(auto locked, lock(file));
   auto database = Database::open(file.string(), Database::Mode::create);
   if (!database) return undecided(database.error());
@@ -103,6 +119,7 @@ OrFailure<Store> Store::open_to_read(const fs::path& file) {
         {.message = fmt::format("{}: no fleet store; make one with muster fleet add",
                                 printable(file.string()))});
   }
+  TRY(check_kind(file));
   auto database = Database::open(file.string(), Database::Mode::read);
   if (!database) return undecided(database.error());
   TRY_ASSIGN(const bool is_store, check_version(*database, file));

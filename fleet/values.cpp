@@ -3,7 +3,9 @@
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
 #include <cstdint>
+#include <limits>
 #include <utility>
 
 #include "lib/base/json_read.hpp"
@@ -13,11 +15,6 @@ namespace muster::fleet {
 namespace {
 
 static_assert(std::endian::native == std::endian::little, "reading.vals is little-endian");
-
-void add_number(std::string& bytes, double number) {
-  const auto value = static_cast<float>(number);
-  bytes.append(reinterpret_cast<const char*>(&value), sizeof value);
-}
 
 std::int64_t sum_of_positions(const std::vector<Position>& positions) {
   std::string text;
@@ -56,7 +53,10 @@ thread_local std::shared_ptr<const Layout> ValuesBuilder::last_layout;
 
 void ValuesBuilder::add(std::string_view quantity, std::string_view device, std::string_view unit,
                         double number, std::string_view conditions) {
-  add_number(bytes_, number);
+  const bool fits = std::abs(number) <= static_cast<double>(std::numeric_limits<float>::max());
+  if (!fits && out_of_range_.empty()) out_of_range_ = printable_name(quantity);
+  const auto value = fits ? static_cast<float>(number) : 0;
+  bytes_.append(reinterpret_cast<const char*>(&value), sizeof value);
   const auto place = count_++;
   if (known_ != nullptr) {
     const auto& positions = known_->positions;
@@ -70,15 +70,16 @@ void ValuesBuilder::add(std::string_view quantity, std::string_view device, std:
                         printable_name(conditions)});
 }
 
-Values ValuesBuilder::take() {
-  if (count_ == 0) return {};
+Result<Values> ValuesBuilder::take() {
+  if (!out_of_range_.empty()) return make_error("{}: a number is out of range", out_of_range_);
+  if (count_ == 0) return Values();
   if (known_ != nullptr && count_ < known_->positions.size()) leave_known(count_);
   if (known_ == nullptr) {
     const auto sum = sum_of_positions(positions_);
     known_ = std::make_shared<const Layout>(Layout{sum, std::move(positions_)});
     last_layout = known_;
   }
-  return {std::move(known_), std::move(bytes_)};
+  return Values{std::move(known_), std::move(bytes_)};
 }
 
 void ValuesBuilder::leave_known(std::size_t place) {

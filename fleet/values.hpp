@@ -29,7 +29,8 @@ class ValuesBuilder {
  public:
   void add(std::string_view quantity, std::string_view device, std::string_view unit, double number,
            std::string_view conditions = {});
-  [[nodiscard]] Values take();
+  // An error if the store cannot hold one of the numbers.
+  [[nodiscard]] Result<Values> take();
 
   bool operator==(const ValuesBuilder&) const = default;
 
@@ -38,6 +39,7 @@ class ValuesBuilder {
   void leave_known(std::size_t place);
 
   std::string bytes_;
+  std::string out_of_range_;  // the first quantity whose number is too large
   std::size_t count_ = 0;
   std::shared_ptr<const Layout> known_ = last_layout;  // null once a position differs
   std::vector<Position> positions_;

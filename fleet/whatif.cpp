@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -13,6 +14,7 @@
 #include <optional>
 #include <set>
 #include <thread>
+#include <tuple>
 #include <unordered_map>
 
 #include "fleet/ask.hpp"
@@ -388,10 +390,10 @@ std::string whatif_text(const WhatifAnswer& answer, std::size_t width) {
   std::vector<std::string> lines{fmt::format("whatif   {}: {} {} judged again",
                                              fmt::join(answer.settings, ", "), answer.judged,
                                              answer.basis)};
-  for (const auto& [word, nodes] :
-       {std::pair("failing", answer.newly_failing), {"cured", answer.cured}}) {
+  for (const auto& [word, what, nodes] :
+       {std::tuple("newly", " fail or warn", answer.newly_failing), {"cured", "", answer.cured}}) {
     lines.push_back(fmt::format(
-        "{:9}{}{}", word, counted(nodes.size(), "node"),
+        "{:9}{}{}{}", word, counted(nodes.size(), "node"), what,
         nodes.empty() ? "" : fmt::format(": {}", printable(fold_hostlist(nodes), 4000))));
   }
   for (const auto& month : answer.months) {
@@ -416,7 +418,14 @@ namespace muster::app {
 
 int run_fleet_whatif(const FleetCommand& command, const Caller& caller,
                      const fleet::JudgeTwice& judge) {
-  return fleet::answer_question(
+  // Profiles are the only thing that keeps a snapshot from being judged.
+  std::atomic<bool> is_refused = false;
+  const auto noting = [&](const Snapshot& snapshot) {
+    auto findings = judge(snapshot);
+    if (!findings) is_refused = true;
+    return findings;
+  };
+  const int status = fleet::answer_question(
       command, caller,
       [&](fleet::Database& database) -> Result<fleet::WhatifAnswer> {
         TRY_ASSIGN(const auto nodes, fleet::read_nodes(database, command.cluster));
@@ -427,11 +436,12 @@ int run_fleet_whatif(const FleetCommand& command, const Caller& caller,
         }
         if (limit) return fleet::whatif_by_values(database, nodes, *limit, since);
         TRY_ASSIGN(auto answer,
-                   fleet::whatif_by_snapshots(database, nodes, judge, command.all, since));
+                   fleet::whatif_by_snapshots(database, nodes, noting, command.all, since));
         answer.settings = command.settings;
         return answer;
       },
       fleet::whatif_text);
+  return is_refused ? kExitConfiguration : status;
 }
 
 }  // namespace muster::app

@@ -5,10 +5,14 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <chrono>
 #include <fstream>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "fleet/fleet_command.hpp"
+#include "lib/base/clock.hpp"
 #include "lib/base/json_read.hpp"
 #include "lib/base/text.hpp"
 #include "lib/report/report.hpp"
@@ -19,6 +23,7 @@ namespace muster::app {
 namespace {
 
 using ::testing::AllOf;
+using ::testing::ContainsRegex;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
@@ -47,8 +52,15 @@ class FleetCommandTest : public ::testing::Test {
                                     },
                                     .note = [&](std::string_view line) { notes_ += line; }}};
     return run_fleet(command, caller,
-                     {.judge = [](const Snapshot& /*snapshot*/) -> Result<std::string> {
-                        return make_error("no snapshots here");
+                     {.judge = [&](const Snapshot& /*snapshot*/) -> Result<std::string> {
+                        if (!judge_snapshot_) return make_error("no snapshots here");
+                        return R"({"schema":"muster.report/1","node":"n","profile":"p","context":)"
+                               R"("manual","started":"2026-06-01T00:00:00Z","verdict":"healthy",)"
+                               R"("checks":[],"findings":[]})";
+                      },
+                      .judge_twice = [](const Snapshot& /*snapshot*/)
+                          -> Result<std::pair<std::vector<Finding>, std::vector<Finding>>> {
+                        return make_error("--set: unknown key 'foo'");
                       },
                       .call_slurm = [](auto /*program*/, auto /*words*/) -> Result<std::string> {
                         return make_error("no slurmdbd");
@@ -57,6 +69,7 @@ class FleetCommandTest : public ::testing::Test {
 
   TempDir temp_;
   std::string out_, notes_;
+  bool judge_snapshot_ = false;
 };
 
 TEST_F(FleetCommandTest, ShowFitsOnAScreen) {
@@ -105,7 +118,7 @@ TEST_F(FleetCommandTest, ExportsSqlInOneTransaction) {
 TEST_F(FleetCommandTest, PruneShowsFirst) {
   const FleetCommand command{.question = "prune", .keep = Seconds{10 * 86'400.0}};
   EXPECT_EQ(run(command), kExitHealthy);
-  EXPECT_THAT(out_, AllOf(HasSubstr("would remove 89 readings older than 10 days"),
+  EXPECT_THAT(out_, AllOf(HasSubstr("would remove 89 readings older than 10.0 days"),
                           HasSubstr("nothing is removed without --go")));
   auto go = command;
   go.go = true;
@@ -115,6 +128,69 @@ TEST_F(FleetCommandTest, PruneShowsFirst) {
   EXPECT_THAT(out_, HasSubstr("would remove 0 readings"));
   EXPECT_EQ(run({.question = "show"}), kExitHealthy);
   EXPECT_THAT(out_, HasSubstr("121 reports"));
+}
+
+TEST_F(FleetCommandTest, AClusterIsPrunedAndShownAlone) {
+  std::ofstream(temp_.path() / "west.jsonl") << fleet::Year({}).report(70, 100) << '\n'
+                                             << fleet::Year({}).report(70, 120) << '\n';
+  const auto file = (temp_.path() / "west.jsonl").string();
+  ASSERT_EQ(run({.question = "add", .words = {file}, .cluster = "west"}), kExitHealthy);
+  EXPECT_EQ(run({.question = "prune", .cluster = "west", .go = true, .keep = Seconds{86'400.0}}),
+            kExitHealthy);
+  EXPECT_THAT(out_, HasSubstr("removed 1 reading older than 1.0 days"));
+  EXPECT_EQ(run({.question = "prune", .keep = Seconds{1.0}}), kExitHealthy);
+  EXPECT_THAT(out_, HasSubstr("would remove 121 readings"));
+  EXPECT_EQ(run({.question = "show", .cluster = "west"}), kExitHealthy);
+  EXPECT_THAT(out_, AllOf(HasSubstr("1 node, 2 reports"), HasSubstr("H100 80GB HBM3")));
+  EXPECT_THAT(out_, ContainsRegex("HBM3 +8\n"));
+  EXPECT_EQ(run({.question = "part", .words = {"gpu-00070"}}), kExitHealthy);
+  EXPECT_THAT(out_, HasSubstr("node gpu-00070 of west: "));
+  for (const auto* const question : {"show", "odd", "drift", "causes", "prune"}) {
+    EXPECT_EQ(run({.question = question, .cluster = "nope"}), kExitUsage) << question;
+    EXPECT_EQ(notes_, "muster: cluster nope: the store has no node of it") << question;
+  }
+}
+
+// Clocks that are ahead by less than a year cannot be told from the present of a quiet fleet.
+TEST_F(FleetCommandTest, AClockThatIsAheadIsNotThePresent) {
+  const auto ahead = wall_time() + std::chrono::days(300);
+  std::ofstream(temp_.path() / "ahead.json") << fmt::format(
+      R"({{"schema":"muster.report/1","node":"ahead","profile":"p","context":"boot",)"
+      R"("started":"{}","verdict":"healthy","checks":[],"findings":[]}})",
+      utc(ahead));
+  ASSERT_EQ(run({.question = "add", .words = {(temp_.path() / "ahead.json").string()}}), 0);
+  EXPECT_EQ(run({.question = "show"}), kExitHealthy);
+  EXPECT_THAT(out_, AllOf(HasSubstr("5 nodes"), HasSubstr("silent      1 node: gpu-00005")));
+  EXPECT_EQ(run({.question = "prune"}), kExitHealthy);
+  EXPECT_THAT(out_, HasSubstr("would remove 0 readings"));
+}
+
+TEST_F(FleetCommandTest, ImportsTheRestOfUnreadablePaths) {
+  const auto file = [&](const char* name) { return (temp_.path() / name).string(); };
+  std::ofstream(file("more.jsonl")) << fleet::Year({}).report(70, 100) << '\n';
+  std::ofstream(file("empty.json")).close();
+  std::ofstream(file("empty.jsonl")).close();
+  EXPECT_EQ(
+      run({.question = "add",
+           .words = {file("absent"), file("empty.json"), file("empty.jsonl"), file("more.jsonl")}}),
+      kExitUndecided);
+  EXPECT_EQ(out_, "3 documents: 1 report added, 2 refused\n");
+  EXPECT_THAT(notes_, AllOf(HasSubstr("absent: No such file or directory"),
+                            HasSubstr("empty.json: the file is empty")));
+}
+
+TEST_F(FleetCommandTest, WhatifRefusesSettingsAsConfiguration) {
+  const auto snapshot =
+      std::string(MUSTER_SOURCE_DIR) + "/tests/nodes/simulated/nd96isr_h100_v5.json";
+  judge_snapshot_ = true;
+  ASSERT_EQ(run({.question = "add", .words = {snapshot}}), kExitHealthy) << notes_;
+  EXPECT_EQ(run({.question = "whatif", .settings = {"foo=1"}}), kExitConfiguration);
+  EXPECT_EQ(notes_, "muster: --set: unknown key 'foo'");
+}
+
+TEST_F(FleetCommandTest, DiffNamesASideWithoutValues) {
+  EXPECT_EQ(run({.question = "diff", .words = {"2026-05-20", "2028-01-01"}}), kExitUndecided);
+  EXPECT_THAT(notes_, HasSubstr("2028-01-01 (2028-01-01 to 2028-01-07): the store has no values"));
 }
 
 TEST_F(FleetCommandTest, RefusedDocumentsMakeTheStatus2) {

@@ -3,6 +3,8 @@
 #include <fmt/ranges.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <fstream>
@@ -251,6 +253,27 @@ TEST_F(ImportTest, SetsDamagedForeignAndNewerDocumentsAside) {
   EXPECT_THAT(rows("store", "SELECT count(*) FROM report"), ElementsAre("1"));
 }
 
+TEST_F(ImportTest, SetsImpossibleTimesAndNumbersAside) {
+  const auto started = [](std::string_view year) {
+    auto report = report_with("", "healthy", 1);
+    return report.replace(report.find("2026"), 4, year);
+  };
+  const auto value = [](std::string_view number) {
+    auto report = report_with("", "healthy", 2);
+    report.pop_back();
+    return fmt::format(R"({},"values":{{"a.b":{{"unit":"C","by_device":{{"x":{}}}}}}}}})", report,
+                       number);
+  };
+  const auto counts = add(
+      "store", {started("1970"), started("2999"), value("1e308"), value("-4e38"), value("3e38")});
+  EXPECT_EQ(counts.reports, 1);
+  ASSERT_THAT(counts.complaints, SizeIs(4));
+  EXPECT_THAT(counts.complaints[0], HasSubstr("/started: 1970-01-01T00:00:00Z: the clock"));
+  EXPECT_THAT(counts.complaints[1], HasSubstr("/started: 2999-01-01T00:00:00Z: the clock"));
+  EXPECT_THAT(counts.complaints[2], HasSubstr("a.b: a number is out of range"));
+  EXPECT_THAT(counts.complaints[3], HasSubstr("a.b: a number is out of range"));
+}
+
 TEST_F(ImportTest, KeepsHostileNamesAsText) {
   const std::string most(10'000, 'x');
   const Lines names{R"(<script>alert(1)</script>)",
@@ -309,10 +332,33 @@ TEST_F(ImportTest, ReadsFoldersFilesAndIndentedDocuments) {
   ASSERT_TRUE(import_documents(opened->database(), importer, source, no_snapshots));
   EXPECT_EQ(importer.counts().reports, 4);
   EXPECT_EQ(importer.counts().refused, 0);
-  DocumentSource missing({file("nowhere")});
-  const auto done = import_documents(opened->database(), importer, missing, no_snapshots);
-  ASSERT_FALSE(done);
-  EXPECT_THAT(done.error().message, HasSubstr("No such file or directory"));
+  ASSERT_THAT(source.unreadable(), SizeIs(1));
+  EXPECT_EQ(source.unreadable()[0].name, file("spool/empty.json"));
+  EXPECT_EQ(source.unreadable()[0].why, "the file is empty");
+}
+
+// A folder that cannot be listed does not end the walk.
+TEST_F(ImportTest, ReadsTheRestOfAFolderWithASecretOne) {
+  std::filesystem::create_directories(temp_.path() / "spool/secret");
+  for (int day = 1; day <= 20; ++day) {
+    std::ofstream(file(fmt::format("spool/{}.json", day))) << report_with("", "healthy", day);
+  }
+  ::chmod(temp_.path().c_str(), 0755);
+  ::chmod(file("spool/secret").c_str(), 0700);
+  const auto count = [&] {
+    constexpr uid_t kNobody = 65'534;
+    if (::geteuid() == 0 && ::setuid(kNobody) != 0) ::_exit(2);
+    if (::geteuid() != kNobody) ::chmod(file("spool/secret").c_str(), 0);
+    DocumentSource source({file("spool")});
+    std::size_t read = 0;
+    for (auto some = source.next(); !some.empty(); some = source.next()) read += some.size();
+    ::_exit(read == 20 && source.unreadable().size() == 1 &&
+                    source.unreadable()[0].why == "Permission denied"
+                ? 0
+                : 1);
+  };
+  EXPECT_EXIT(count(), ::testing::ExitedWithCode(0), "");
+  ::chmod(file("spool/secret").c_str(), 0700);
 }
 
 }  // namespace

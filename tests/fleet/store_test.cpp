@@ -87,7 +87,16 @@ TEST_F(StoreTest, RefusesForeignFiles) {
   }
   EXPECT_EQ(Store::open_to_write(file()).error().status, kExitConfiguration);
   std::ofstream(file(), std::ios::trunc) << "a file of another kind, longer than its header\n";
-  EXPECT_EQ(Store::open_to_read(file()).error().status, kExitUndecided);
+  EXPECT_EQ(Store::open_to_read(file()).error().status, kExitConfiguration);
+  const auto folder = temp_.path() / "folder";
+  std::filesystem::create_directory(folder);
+  for (const auto& foreign : {file(), folder}) {
+    const auto store = Store::open_to_write(foreign);
+    ASSERT_FALSE(store);
+    EXPECT_EQ(store.error().status, kExitConfiguration);
+    EXPECT_THAT(store.error().message, HasSubstr("is not a fleet store"));
+  }
+  EXPECT_FALSE(std::filesystem::exists(temp_.path() / "folder.lock"));
 }
 
 TEST_F(StoreTest, AMissingStoreSaysHowToMakeOne) {
