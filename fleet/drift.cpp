@@ -24,8 +24,6 @@ namespace {
 // Degrees. 1.5% of a temperature is less than the changes of the room's temperature.
 constexpr double kLeastChange_c = 3;
 constexpr std::size_t kRecent_days = 7;
-// A step that fewer nodes of a profile have says nothing about the fleet.
-constexpr std::size_t kFewestNodes = 8;
 
 // A change of a node's software restarts all of its series; a replaced part restarts its own.
 void add_restarts(DailyValues& values, const QuantityReadings& quantity,

@@ -26,7 +26,6 @@ namespace muster::fleet {
 namespace {
 
 constexpr std::int64_t kDays = 7;
-constexpr std::size_t kFewest = 8;
 
 using Versions = ByName<std::string>;
 
@@ -124,7 +123,7 @@ Result<OddAnswer> ask_odd(Database& database, const Nodes& nodes) {
   TRY_ASSIGN(auto medians,
              read_medians(database, nodes, {.from = until - kDays * kDay_s, .until = until}));
   std::erase_if(medians.quantities,
-                [&](const auto& each) { return profiles[each.profile] < kFewest; });
+                [&](const auto& each) { return profiles[each.profile] < kFewestNodes; });
   make_in_order(
       medians.quantities.size(), std::thread::hardware_concurrency(),
       [&](std::size_t i) { return odd_values_of(nodes, medians, medians.quantities[i]); },
@@ -138,7 +137,7 @@ Result<OddAnswer> ask_odd(Database& database, const Nodes& nodes) {
     return std::abs(a.share) > std::abs(b.share);
   });
   TRY_ASSIGN(const auto known, facts.get());
-  for (auto& odd : find_odd_facts(known, kFewest)) {
+  for (auto& odd : find_odd_facts(known, kFewestNodes)) {
     answer.odd_facts.push_back({.profile = std::move(odd.group),
                                 .fact = std::move(odd.fact),
                                 .value = std::move(odd.value),
@@ -146,7 +145,7 @@ Result<OddAnswer> ask_odd(Database& database, const Nodes& nodes) {
                                 .nodes = std::move(odd.nodes)});
   }
   for (const auto& [profile, count] : profiles) {
-    if (count < kFewest) answer.too_few.push_back({.profile = profile, .nodes = count});
+    if (count < kFewestNodes) answer.too_few.push_back({.profile = profile, .nodes = count});
   }
   return answer;
 }
@@ -159,7 +158,7 @@ std::string odd_text(const OddAnswer& answer, std::size_t width) {
   for (const auto& row : answer.odd_facts) lines.push_back(line_of(row));
   for (const auto& group : answer.too_few) {
     lines.push_back(fmt::format("too few  {} of profile {}, fewer than {} cannot be compared",
-                                counted(group.nodes, "node"), group.profile, kFewest));
+                                counted(group.nodes, "node"), group.profile, kFewestNodes));
   }
   if (answer.odd_values.empty() && answer.odd_facts.empty()) lines.emplace_back("none     is odd");
   return screen(lines, width);

@@ -27,6 +27,9 @@ struct NodeName {
   std::optional<std::int64_t> last;  // time of the last report
 };
 
+// A smaller group of nodes cannot be compared, and says nothing about the fleet.
+inline constexpr std::size_t kFewestNodes = 8;
+
 // The nodes of a cluster, or of all clusters if its name is empty, by id.
 using Nodes = std::map<std::int64_t, NodeName>;
 // An error if the store has no node of the cluster.

@@ -75,7 +75,6 @@ Result<void> take_file(std::string& target, Text value) {
   return {};
 }
 
-// A history goes back 400 days.
 template <int kMostDays>
 Result<void> take_age(std::optional<Seconds>& target, Text value) {
   const auto age = parse_quantity<SecondsKind>(value);

@@ -139,8 +139,8 @@ struct Replay {
       // A folder may have the reports of muster and muster-bench next to snapshots.
       auto report = parse_report(*text);
       if (!report) return refused(kExitUndecided, snapshot.error().message);
-      if (command.format == Format::prometheus)
-        report->snapshot = file;  // its metrics name the node
+      // Its metrics name the node, like those of a snapshot.
+      if (command.format == Format::prometheus) report->snapshot = file;
       return shown(*report, fleet_node(*report));
     }
     const auto choice = profiles.choose(*snapshot);

@@ -17,8 +17,8 @@
 
 namespace muster {
 
-// Empty if there is no such file. A file of /proc whose process ended cannot be read to its end,
-// for which an iterator of the stream would throw.
+// Empty if the file does not exist. Reading a file of /proc fails if its process ends meanwhile; an
+// iterator of the stream would then throw.
 inline std::string content_of(const std::filesystem::path& file) {
   std::ostringstream text;
   text << std::ifstream(file, std::ios::binary).rdbuf();
