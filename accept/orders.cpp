@@ -134,8 +134,8 @@ Result<Plan> read_plan(const std::string& word) {
   plan.name = std::filesystem::path(word).stem().string();
   TRY_ASSIGN(const auto text, read_yaml_text(word));
   TRY_ASSIGN(const auto yaml, parse_yaml(text, word));
-  Profile origins;
-  Binder binder(origins);
+  Profile scratch;  // the binder records the lines here
+  Binder binder(scratch);
   binder.begin(word);
   TRY(binder.value(yaml, Place{}, plan));
   return plan;

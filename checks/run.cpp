@@ -275,11 +275,9 @@ bool is_known_check(const std::string& entry) {
 tl::unexpected<Error> wrong(const Profile& profile, const std::string& path,
                             const std::string& entry, std::string_view kind,
                             const std::vector<std::string>& known) {
-  const auto origin = profile.origins.find(path);
-  const auto where =
-      origin == profile.origins.end() ? profile.name : at(origin->second.file, origin->second.line);
   const auto near = nearest(entry, known);
-  return make_error("{}: '{}' names unknown {} \"{}\"{}", where, path, kind, printable(entry, 80),
+  return make_error("{}: '{}' names unknown {} \"{}\"{}", place_of_value(profile, path), path, kind,
+                    printable(entry, 80),
                     near.empty() ? "" : fmt::format("; did you mean '{}'?", near));
 }
 

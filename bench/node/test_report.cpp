@@ -187,8 +187,8 @@ std::string source_of_limits(const NodeTest& test, const Profile& profile) {
   int named = 0;
   for (const auto& [key, value] : numbers) {
     if (!value) continue;
-    const auto origin = profile.origins.find(fmt::format("{}.{}", test.check, key));
-    ++(origin != profile.origins.end() && origin->second.file == "--set" ? named : set);
+    const auto written = profile.values.find(fmt::format("{}.{}", test.check, key));
+    ++(written != profile.values.end() && written->second.origin.file == "--set" ? named : set);
   }
   if (named > 0 && set == 0) return "--set";
   return fmt::format("profile {}{}", profile.name, named > 0 ? " and --set" : "");

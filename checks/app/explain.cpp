@@ -58,16 +58,13 @@ std::vector<std::string> contexts_of(const Profile& profile, const Check& check,
   return names;
 }
 
-std::vector<std::pair<std::string, LimitValue>> values_at(const Profile& profile,
-                                                          std::string_view path) {
-  std::vector<std::pair<std::string, LimitValue>> found;
+std::vector<std::pair<std::string, SetValue>> values_at(const Profile& profile,
+                                                        std::string_view path) {
+  std::vector<std::pair<std::string, SetValue>> found;
   const auto below = fmt::format("{}.", path);
   for (const auto& [at, value] : profile.values) {
     if (!path.empty() && at != path && !at.starts_with(below)) continue;
-    const auto origin = profile.origins.find(at);
-    found.emplace_back(
-        at, LimitValue{.value = value,
-                       .origin = origin == profile.origins.end() ? Origin{} : origin->second});
+    found.emplace_back(at, value);
   }
   std::ranges::sort(found,
                     [](const auto& a, const auto& b) { return comes_before(a.first, b.first); });
@@ -152,10 +149,10 @@ std::string_view index_of(std::string_view below) {
 }
 
 // Adds a row, or appends to the row of the same item: "class fatal, xids [79]".
-void add_row(const LimitValue& value, std::string_view below, std::string_view key,
+void add_row(const SetValue& value, std::string_view below, std::string_view key,
              std::vector<LimitRow>& rows) {
   const auto index = index_of(below);
-  auto shown = shown_value(value.value);
+  auto shown = shown_value(value.text);
   auto name = printable(fmt::format("{}{}{}", key, below.empty() ? "" : ".", below));
   if (!index.empty()) {
     shown = fmt::format("{} {}", printable(below.substr(index.size() + 1)), shown);
@@ -344,7 +341,7 @@ std::string default_of(const Profile& profile, const std::string& path) {
   if (values.empty()) return "not set";
   if (values.size() > 1 || values.begin()->first != path)
     return fmt::format("{} values", values.size());
-  const auto& value = values.begin()->second.value;
+  const auto& value = values.begin()->second.text;
   return value.empty() ? "empty" : fmt::format("`{}`", cell(value));
 }
 

@@ -25,15 +25,10 @@ struct LimitKey {
 [[nodiscard]] std::vector<std::string> contexts_of(const Profile& profile, const Check& check,
                                                    bool running);
 
-struct LimitValue {
-  std::string value;  // as written
-  Origin origin;
-};
-
 // Returns the values at `path` and below it, by key in natural order. An empty path selects the
 // whole profile.
-[[nodiscard]] std::vector<std::pair<std::string, LimitValue>> values_at(const Profile& profile,
-                                                                        std::string_view path);
+[[nodiscard]] std::vector<std::pair<std::string, SetValue>> values_at(const Profile& profile,
+                                                                      std::string_view path);
 
 // Whether `a` comes before `b` in natural order: patterns.2 before patterns.10.
 [[nodiscard]] bool comes_before(std::string_view a, std::string_view b);

@@ -66,9 +66,9 @@ std::string comment(std::string_view text) {
 }
 
 // Wraps at 80 columns; the origin of a long value is on the next line.
-std::string line_of(std::string_view path, const LimitValue& limit) {
+std::string line_of(std::string_view path, const SetValue& limit) {
   constexpr std::size_t kWidth = 80;
-  const auto begin = fmt::format("{}: {}", printable(path), shown_value(limit.value));
+  const auto begin = fmt::format("{}: {}", printable(path), shown_value(limit.text));
   const auto end =
       fmt::format("# {}{}", place_of(limit.origin), is_judged(path) ? "" : "; not judged yet");
   if (begin.size() + 2 + end.size() <= kWidth) return fmt::format("{}  {}\n", begin, end);

@@ -49,21 +49,15 @@ std::string hint_for_key(std::string_view key, const std::vector<std::string>& k
 // The keys that say where a block's values come from.
 bool is_reserved(std::string_view key) { return key == "source" || key == "as_of"; }
 
-template <class Value>
-void erase_below(std::map<std::string, Value>& map, const std::string& path) {
-  map.erase(path);
-  const std::string inside = fmt::format("{}.", path);
-  const auto first = map.lower_bound(inside);
-  auto last = first;
-  while (last != map.end() && last->first.starts_with(inside)) ++last;
-  map.erase(first, last);
-}
-
 }  // namespace
 
 Place below(const Place& block, std::string_view key, int line) {
-  const auto own = block.sources.find(std::string(key));
-  return {.path = block.path.empty() ? std::string(key) : fmt::format("{}.{}", block.path, key),
+  const auto own = block.sources.find(key);
+  std::string path;
+  path.reserve(block.path.size() + 1 + key.size());
+  if (!block.path.empty()) path.append(block.path).push_back('.');
+  path.append(key);
+  return {.path = std::move(path),
           .line = line,
           .source = own == block.sources.end() ? block.source : own->second,
           .as_of = block.as_of,
@@ -109,7 +103,7 @@ tl::unexpected<Error> Binder::unknown_key(const Place& block, std::string_view k
                                  hint_for_key(key, known, candidates)));
 }
 
-Result<void> Binder::block(const Yaml& node, Place& place, const std::vector<std::string>& keys,
+Result<void> Binder::block(const Yaml& node, Place& place, const Keys& keys,
                            const Visit& visit) const {
   TRY(enter(node, place, keys));
   for (const auto& entry : node.entries) {
@@ -120,8 +114,7 @@ Result<void> Binder::block(const Yaml& node, Place& place, const std::vector<std
   return {};
 }
 
-Result<void> Binder::enter(const Yaml& node, Place& place,
-                           const std::vector<std::string>& keys) const {
+Result<void> Binder::enter(const Yaml& node, Place& place, const Keys& keys) const {
   if (node.kind != Yaml::Kind::mapping) {
     if (place.path.empty()) return wrong(node.line, "expected a mapping");
     return wrong_type(node, place, "a mapping");
@@ -138,8 +131,7 @@ Result<void> Binder::enter(const Yaml& node, Place& place,
   return {};
 }
 
-Result<void> Binder::read_source(const YamlEntry& entry, Place& place,
-                                 const std::vector<std::string>& keys) const {
+Result<void> Binder::read_source(const YamlEntry& entry, Place& place, const Keys& keys) const {
   const Place here = below(place, entry.key, entry.line);
   if (entry.value.kind == Yaml::Kind::scalar) {
     place.source = entry.value.text;
@@ -148,8 +140,9 @@ Result<void> Binder::read_source(const YamlEntry& entry, Place& place,
   if (entry.value.kind != Yaml::Kind::mapping) {
     return wrong_type(entry.value, here, "text, or a mapping from key to text");
   }
+  const auto known = keys();
   for (const auto& [key, line, source] : entry.value.entries) {
-    if (std::ranges::count(keys, key) == 0) return unknown_key(here, key, line, keys);
+    if (std::ranges::count(known, key) == 0) return unknown_key(here, key, line, known);
     if (source.kind != Yaml::Kind::scalar) {
       return wrong_type(source, below(here, key, line), "text");
     }
@@ -215,25 +208,28 @@ Result<void> Binder::value(const Yaml& node, const Place& place, Words& out) {
 
 // NOLINTNEXTLINE(misc-no-recursion): as deep as the types of a profile
 Result<void> Binder::described(const Yaml& node, Place place, BoundFields fields, void* out) {
-  const auto keys = names_of(fields);
+  const auto keys = [&] { return names_of(fields); };
   return block(node, place, keys, [&](const YamlEntry& entry) -> Result<void> {
     const auto* field = find_field(fields, entry.key);
-    if (field == nullptr) return unknown_key(place, entry.key, entry.line, keys);
+    if (field == nullptr) return unknown_key(place, entry.key, entry.line, keys());
     return field->read(*this, entry.value, below(place, entry.key, entry.line), field->of(out));
   });
 }
 
 Result<void> Binder::check(const Yaml& node, Place place, BoundFields limits, void* out) {
   const auto of_policy = fields_of<Policy>();
-  auto keys = names_of(limits);
-  for (auto& key : names_of(of_policy)) keys.push_back(std::move(key));
+  const auto keys = [&] {
+    auto names = names_of(limits);
+    std::ranges::move(names_of(of_policy), std::back_inserter(names));
+    return names;
+  };
   return block(node, place, keys, [&](const YamlEntry& entry) -> Result<void> {
     const Place inside = below(place, entry.key, entry.line);
     if (const auto* limit = find_field(limits, entry.key)) {
       return limit->read(*this, entry.value, inside, limit->of(out));
     }
     const auto* field = find_field(of_policy, entry.key);
-    if (field == nullptr) return unknown_key(place, entry.key, entry.line, keys);
+    if (field == nullptr) return unknown_key(place, entry.key, entry.line, keys());
     return field->read(*this, entry.value, inside, field->of(&profile_.policies[place.path]));
   });
 }
@@ -269,17 +265,32 @@ Result<std::size_t> Binder::index_of(const Place& place, std::string_view key,
 }
 
 void Binder::record(const Place& place, std::string as_written, std::optional<double> number) {
-  profile_.origins[place.path] = {
-      .file = file_, .line = place.line, .source = place.source, .as_of = place.as_of};
-  profile_.values[place.path] = std::move(as_written);
-  numbers_.erase(place.path);
-  if (number) numbers_[place.path] = *number;
+  profile_.values[place.path] = {.text = std::move(as_written),
+                                 .origin = {.file = file_,
+                                            .line = place.line,
+                                            .source = std::string(place.source),
+                                            .as_of = std::string(place.as_of)},
+                                 .number = number};
 }
 
 void Binder::forget(const std::string& path) {
-  erase_below(profile_.origins, path);
-  erase_below(profile_.values, path);
-  erase_below(numbers_, path);
+  auto& values = profile_.values;
+  values.erase(path);
+  const std::string inside = fmt::format("{}.", path);
+  const auto first = values.lower_bound(inside);
+  auto last = first;
+  while (last != values.end() && last->first.starts_with(inside)) ++last;
+  values.erase(first, last);
+}
+
+std::string place_of_value(const Profile& profile, std::string_view path) {
+  auto found = profile.values.find(path);
+  if (found == profile.values.end()) {
+    const std::string inside = fmt::format("{}.", path);
+    found = profile.values.lower_bound(inside);
+    if (found == profile.values.end() || !found->first.starts_with(inside)) return profile.name;
+  }
+  return at(found->second.origin.file, found->second.origin.line);
 }
 
 BoundFields profile_fields() { return fields_of<Profile>(); }

@@ -30,8 +30,9 @@ namespace muster {
 struct Place {
   std::string path;  // "host.memory.total"; empty for the whole document
   int line = 0;
-  std::string source, as_of;
-  std::map<std::string, std::string> sources;  // by key, of a block whose `source` is a mapping
+  // Parts of the document, which outlives its places.
+  std::string_view source, as_of;
+  std::map<std::string_view, std::string_view> sources;  // by key, if `source` is a mapping
 };
 
 [[nodiscard]] Place below(const Place& block, std::string_view key, int line);
@@ -81,6 +82,7 @@ template <HasWords Enum>
 class Binder {
  public:
   using Visit = std::function<Result<void>(const YamlEntry& entry)>;
+  using Keys = std::function<std::vector<std::string>()>;
 
   explicit Binder(Profile& profile) : profile_(profile) {}
 
@@ -91,18 +93,15 @@ class Binder {
     setting_ = setting;
   }
 
-  // The numbers that have been read, in base units and by path.
-  [[nodiscard]] const std::map<std::string, double>& numbers() const { return numbers_; }
-
   [[nodiscard]] tl::unexpected<Error> wrong(int line, std::string_view message) const;
   [[nodiscard]] tl::unexpected<Error> unknown_key(const Place& block, std::string_view key,
                                                   int line,
                                                   const std::vector<std::string>& known) const;
 
   // Reads a block's `source` and `as_of` into `place`, and visits its other keys in order until one
-  // fails. `keys` are those that the block may have.
-  [[nodiscard]] Result<void> block(const Yaml& node, Place& place,
-                                   const std::vector<std::string>& keys, const Visit& visit) const;
+  // fails. `keys` returns those that the block may have.
+  [[nodiscard]] Result<void> block(const Yaml& node, Place& place, const Keys& keys,
+                                   const Visit& visit) const;
 
   // Reads a value over what `out` holds.
   [[nodiscard]] Result<void> value(const Yaml& node, const Place& place, bool& out);
@@ -202,10 +201,9 @@ class Binder {
   [[nodiscard]] Result<void> check(const Yaml& node, Place place, BoundFields limits, void* out);
 
  private:
-  [[nodiscard]] Result<void> enter(const Yaml& node, Place& place,
-                                   const std::vector<std::string>& keys) const;
+  [[nodiscard]] Result<void> enter(const Yaml& node, Place& place, const Keys& keys) const;
   [[nodiscard]] Result<void> read_source(const YamlEntry& entry, Place& place,
-                                         const std::vector<std::string>& keys) const;
+                                         const Keys& keys) const;
   [[nodiscard]] tl::unexpected<Error> wrong_type(const Yaml& node, const Place& place,
                                                  std::string_view wanted) const;
   [[nodiscard]] Result<void> check_share(const Place& place, double percent) const;
@@ -232,7 +230,6 @@ class Binder {
   }
 
   Profile& profile_;
-  std::map<std::string, double> numbers_;
   std::string file_;
   bool setting_ = false;
 };

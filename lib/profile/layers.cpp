@@ -20,8 +20,6 @@ namespace {
 
 constexpr std::string_view kDecode = "decode";  // a class that depends on the registers
 
-using Numbers = std::map<std::string, double>;
-
 // Keeps the first rule that is broken.
 class Checker {
  public:
@@ -32,7 +30,7 @@ class Checker {
                Arguments&&... arguments) {
     if (holds || !result_) return;
     result_ =
-        make_error("{}: '{}' {}", where(path), printable(path),
+        make_error("{}: '{}' {}", place_of_value(profile_, path), printable(path),
                    printable(fmt::format(message, std::forward<Arguments>(arguments)...), 400));
   }
 
@@ -45,25 +43,12 @@ class Checker {
   [[nodiscard]] Result<void> result() const { return result_; }
 
  private:
-  // Where the value at `path` was set, or the first value below it.
-  [[nodiscard]] std::string where(const std::string& path) const {
-    auto found = profile_.origins.find(path);
-    if (found == profile_.origins.end()) {
-      const std::string inside = fmt::format("{}.", path);
-      found = profile_.origins.lower_bound(inside);
-      if (found == profile_.origins.end() || !found->first.starts_with(inside)) {
-        return profile_.name;
-      }
-    }
-    return at(found->second.file, found->second.line);
-  }
-
   const Profile& profile_;
   Result<void> result_;
 };
 
 // Checks pairs of keys in one block: the first must not exceed the second.
-void check_order(const Profile& profile, const Numbers& numbers, Checker& checker) {
+void check_order(const Profile& profile, Checker& checker) {
   struct Order {
     std::string_view low, high;
   };
@@ -73,17 +58,18 @@ void check_order(const Profile& profile, const Numbers& numbers, Checker& checke
                                           {"fail_below", "expected"},
                                           {"warn_below", "expected"},
                                           {"promised", "expected"}}};
-  for (const auto& [path, low] : numbers) {
+  for (const auto& [path, low] : profile.values) {
+    if (!low.number) continue;
+    const auto begin = path.rfind('.') + 1;
     for (const auto& order : kOrders) {
-      const auto begin = path.rfind('.') + 1;
       const auto key = path.find(order.low, begin);
       if (key == std::string::npos) continue;
       auto other = path;
       other.replace(key, order.low.size(), order.high);
-      const auto high = numbers.find(other);
-      if (high == numbers.end()) continue;
-      checker.require(low <= high->second, path, "is {}, above its '{}' of {}",
-                      profile.values.at(path), other.substr(begin), profile.values.at(other));
+      const auto high = profile.values.find(other);
+      if (high == profile.values.end() || !high->second.number) continue;
+      checker.require(*low.number <= *high->second.number, path, "is {}, above its '{}' of {}",
+                      low.text, other.substr(begin), high->second.text);
     }
   }
 }
@@ -127,8 +113,8 @@ void check_names(const Profile& profile, Checker& checker) {
 }
 
 bool set_by_defaults(const Profile& profile, const std::string& path) {
-  const auto found = profile.origins.lower_bound(path);
-  return found != profile.origins.end() && found->second.file.ends_with("defaults.yaml");
+  const auto found = profile.values.lower_bound(path);
+  return found != profile.values.end() && found->second.origin.file.ends_with("defaults.yaml");
 }
 
 void check_kernel_log(const Profile& profile, Checker& checker) {
@@ -264,7 +250,6 @@ Result<void> Layers::add_file(const Yaml& document, const std::string& file, boo
   declares_ = defaults;
   // Aliases belong to one file and are not inherited.
   profile_.aliases.clear();
-  profile_.origins.erase("aliases");
   profile_.values.erase("aliases");
   return add(document, {}, true);
 }
@@ -302,7 +287,7 @@ Result<void> Layers::check_keys(const Yaml& document, const std::string& file) c
   binder.begin(file);
   const auto keys = keys_of_file();
   Place place;
-  return binder.block(document, place, keys, [&](const YamlEntry& entry) -> Result<void> {
+  return binder.block(document, place, keys_of_file, [&](const YamlEntry& entry) -> Result<void> {
     if (std::ranges::count(keys, entry.key) > 0) return {};
     return binder.unknown_key(place, entry.key, entry.line, keys);
   });
@@ -311,7 +296,7 @@ Result<void> Layers::check_keys(const Yaml& document, const std::string& file) c
 Result<void> Layers::check_rules() const {
   Checker checker(profile_);
   check_bench(*profile_.bench, checker);
-  check_order(profile_, binder_.numbers(), checker);
+  check_order(profile_, checker);
   check_names(profile_, checker);
   check_kernel_log(profile_, checker);
   check_classes("gpu.xid", profile_.gpu->xid, checker);
@@ -322,7 +307,8 @@ Result<void> Layers::check_rules() const {
 
 Result<void> Layers::add(const Yaml& document, Place place, bool whole_file) {
   const auto keys = whole_file ? keys_of_file() : judging_keys();
-  return binder_.block(document, place, keys, [&](const YamlEntry& entry) -> Result<void> {
+  const auto known = [&] { return keys; };
+  return binder_.block(document, place, known, [&](const YamlEntry& entry) -> Result<void> {
     if (std::ranges::count(keys, entry.key) == 0) {
       return binder_.unknown_key(place, entry.key, entry.line, keys);
     }
@@ -336,8 +322,11 @@ Result<void> Layers::add(const Yaml& document, Place place, bool whole_file) {
 
 Result<void> Layers::add_group(const Yaml& node, Place place, const BoundField& group) {
   const auto checks = group.inside();
-  auto keys = names_of(checks);
-  for (auto& name : declared_in(place.path)) keys.push_back(std::move(name));
+  const auto keys = [&] {
+    auto names = names_of(checks);
+    std::ranges::move(declared_in(place.path), std::back_inserter(names));
+    return names;
+  };
   return binder_.block(node, place, keys, [&](const YamlEntry& entry) -> Result<void> {
     const Place block = below(place, entry.key, entry.line);
     if (const auto* check = find_field(checks, entry.key)) {
@@ -345,7 +334,7 @@ Result<void> Layers::add_group(const Yaml& node, Place place, const BoundField& 
     }
     if (declares_) declared_.insert(block.path);
     if (declared_.contains(block.path)) return binder_.check(entry.value, block, {}, nullptr);
-    return binder_.unknown_key(place, entry.key, entry.line, keys);
+    return binder_.unknown_key(place, entry.key, entry.line, keys());
   });
 }
 

@@ -61,16 +61,25 @@ const ShippedFile* carried_at(const fs::path& path) {
   return found == files.end() ? nullptr : &*found;
 }
 
+std::string_view text_of(ShippedWord word) { return shipped_words().substr(word.begin, word.size); }
+
 // NOLINTNEXTLINE(misc-no-recursion): as deep as the tree
 Yaml tree_of(std::span<const ShippedNode> nodes, const std::vector<std::string_view>& sections) {
   const ShippedNode& top = nodes.front();
-  Yaml tree{.kind = top.kind, .line = top.line, .text = std::string(top.text)};
+  Yaml tree{.kind = top.kind, .line = top.line, .text = std::string(text_of(top.text))};
+  std::size_t children = 0;
+  for (std::size_t i = 1; i < nodes.size(); i += nodes[i].size) ++children;
+  if (tree.kind == Yaml::Kind::mapping) {
+    tree.entries.reserve(children);
+  } else {
+    tree.items.reserve(children);
+  }
   for (std::size_t i = 1; i < nodes.size(); i += nodes[i].size) {
     const ShippedNode& below = nodes[i];
-    if (!sections.empty() && std::ranges::count(sections, below.key) == 0) continue;
+    if (!sections.empty() && std::ranges::count(sections, text_of(below.key)) == 0) continue;
     auto value = tree_of(nodes.subspan(i, below.size), {});
     if (tree.kind == Yaml::Kind::mapping) {
-      tree.entries.push_back({std::string(below.key), below.key_line, std::move(value)});
+      tree.entries.push_back({std::string(text_of(below.key)), below.key_line, std::move(value)});
     } else {
       tree.items.push_back(std::move(value));
     }
@@ -341,7 +350,8 @@ Result<Profile> load_profile(const ProfileSources& sources, std::string_view nam
 std::vector<std::string> review(const Profile& profile) {
   std::vector<std::string> warnings;
   std::set<std::string> blocks;
-  for (const auto& [path, origin] : profile.origins) {
+  for (const auto& [path, value] : profile.values) {
+    const auto& origin = value.origin;
     if (!origin.source.empty() || !needs_source(path)) continue;
     const std::string block = path.substr(0, path.find('.', path.find('.') + 1));
     if (!blocks.insert(block).second) continue;

@@ -83,6 +83,15 @@ struct Origin {
   bool operator==(const Origin&) const = default;
 };
 
+// A value of a file or setting.
+struct SetValue {
+  std::string text;  // as written
+  Origin origin = {};
+  std::optional<double> number = {};  // in base units
+
+  bool operator==(const SetValue&) const = default;
+};
+
 struct Profile {
   MUSTER_DESCRIBED(Profile);
   std::string name = "generic";
@@ -105,9 +114,12 @@ struct Profile {
 
   // By check id; a check without an entry has the defaults.
   std::map<std::string, Policy, std::less<>> policies;
-  std::map<std::string, Origin> origins;      // by the key's path: "host.memory.total"
-  std::map<std::string, std::string> values;  // by the same path, as written: for `profiles show`
+  std::map<std::string, SetValue, std::less<>> values;  // by path: "host.memory.total"
 };
+
+// "FILE:LINE" of the value at `path`, or of the first one below it; the profile's name if there is
+// neither.
+[[nodiscard]] std::string place_of_value(const Profile& profile, std::string_view path);
 
 [[nodiscard]] bool expects_gpus(const Profile& profile);
 [[nodiscard]] bool expects_hcas(const Profile& profile);

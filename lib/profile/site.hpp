@@ -28,8 +28,8 @@ template <Described T, class Check>
   const auto broken = check(out);
   if (broken.key.empty()) return {};
   const auto path = fmt::format("{}.{}", name, broken.key);
-  const auto origin = scratch.origins.find(path);
-  const int line = origin == scratch.origins.end() ? block.line : origin->second.line;
+  const auto value = scratch.values.find(path);
+  const int line = value == scratch.values.end() ? block.line : value->second.origin.line;
   return make_error("{}: '{}' {}", at(site.shown, line), path, broken.what);
 }
 

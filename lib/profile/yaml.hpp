@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <filesystem>
 #include <span>
 #include <string>
@@ -48,13 +49,20 @@ struct YamlEntry {
 // Reads a regular file of at most 256 KiB. The error is `missing` if the file does not exist.
 [[nodiscard]] Result<std::string> read_yaml_text(const std::filesystem::path& path);
 
+// A word of the shipped files: a part of shipped_words(). Without pointers, so that the trees need
+// no relocations when a program starts.
+struct ShippedWord {
+  std::uint32_t begin = 0;
+  std::uint32_t size = 0;
+};
+
 // A node of a YAML tree, followed by the nodes below it.
 struct ShippedNode {
   Yaml::Kind kind = Yaml::Kind::null;
   int line = 0;
-  std::size_t size = 1;  // number of nodes in this subtree
-  std::string_view text;
-  std::string_view key;  // in a mapping
+  std::uint32_t size = 1;  // number of nodes in this subtree
+  ShippedWord text;
+  ShippedWord key;  // in a mapping
   int key_line = 0;
 };
 
@@ -66,5 +74,6 @@ struct ShippedFile {
 
 // Sorted by name. embed_yaml generates the definition.
 [[nodiscard]] std::span<const ShippedFile> shipped_files();
+[[nodiscard]] std::string_view shipped_words();
 
 }  // namespace muster

@@ -31,8 +31,8 @@ namespace muster::app {
 namespace {
 
 std::string place_of(const Profile& noted, const SiteFile& site, const std::string& path) {
-  const auto origin = noted.origins.find(path);
-  return at(site.shown, origin == noted.origins.end() ? site.slurm.line : origin->second.line);
+  const auto value = noted.values.find(path);
+  return at(site.shown, value == noted.values.end() ? site.slurm.line : value->second.origin.line);
 }
 
 // The mistake in these keys, empty for none. `of` is the key whose values are checked, empty for

@@ -72,8 +72,8 @@ TEST(CatalogueTest, EveryCheckHasItsDefaultOutcomesInTheDefaults) {
   for (const auto& [id, policy] : profile->policies) declared.insert(id);
   EXPECT_EQ(catalogue_ids(), declared);
   for (const auto& id : catalogue_ids()) {
-    const bool explicit_outcome = profile->origins.contains(fmt::format("{}.fail_as", id)) ||
-                                  profile->origins.contains(fmt::format("{}.warn_as", id));
+    const bool explicit_outcome = profile->values.contains(fmt::format("{}.fail_as", id)) ||
+                                  profile->values.contains(fmt::format("{}.warn_as", id));
     EXPECT_TRUE(explicit_outcome) << id << " has neither fail_as nor warn_as in defaults.yaml";
   }
 }
@@ -108,7 +108,7 @@ std::string trouble_with(const Context& context, const Words& fatal_probes = {})
   profile.contexts["prolog"] = context;
   profile.muster->probes.fatal = fatal_probes;
   for (const auto* key : {"run", "skip", "count_unknown"}) {
-    profile.origins[std::string("contexts.prolog.") + key] = {.file = "site.yaml", .line = 7};
+    profile.values[std::string("contexts.prolog.") + key].origin = {.file = "site.yaml", .line = 7};
   }
   const auto checked = check_names(profile);
   return checked ? std::string() : checked.error().message;

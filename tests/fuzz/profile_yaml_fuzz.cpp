@@ -18,8 +18,6 @@ void judge(const Profile& profile, const Layers& layers, const Result<void>& lay
     require_printable(layer.error().message);
     return;
   }
-  require(profile.origins.size() == profile.values.size());
-  for (const auto& [path, origin] : profile.origins) require(profile.values.contains(path));
   if (const auto rules = layers.check_rules(); !rules) {
     require_printable(rules.error().message);
     return;

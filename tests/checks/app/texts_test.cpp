@@ -238,7 +238,7 @@ TEST(NaturalOrderTest, CountsNumbersAsNumbers) {
 
 TEST(ValuesAtTest, FindsTheValueAndThoseBelow) {
   Profile profile;
-  profile.values = {{"a.b", "1"}, {"a.b.c", "2"}, {"a.b_c", "3"}, {"a.b_c.d", "4"}, {"a.c", "5"}};
+  for (const auto* path : {"a.b", "a.b.c", "a.b_c", "a.b_c.d", "a.c"}) profile.values[path] = {"1"};
   EXPECT_THAT(values_at(profile, "a.b"), ElementsAre(Key("a.b"), Key("a.b.c")));
   EXPECT_THAT(values_at(profile, "a.b_c"), ElementsAre(Key("a.b_c"), Key("a.b_c.d")));
 }

@@ -100,7 +100,7 @@ host:
   const Profile p = load("x");
   EXPECT_EQ(p.host->modules.required, Words{"c"});
   EXPECT_THAT(p.host->sysctl.values, ElementsAre(Pair("k1", "one"), Pair("k2", "other")));
-  EXPECT_FALSE(p.origins.contains("host.sysctl.values.k3"));
+  EXPECT_FALSE(p.values.contains("host.sysctl.values.k3"));
 }
 
 TEST_F(LoadProfileTest, TheEnvironmentMergesVariableByVariable) {
@@ -117,7 +117,7 @@ TEST_F(LoadProfileTest, NullUnsetsALimit) {
   const Profile p = load("x");
   EXPECT_EQ(p.host->nvme.count, std::nullopt);
   EXPECT_EQ(p.host->cpu.cores, std::nullopt);
-  EXPECT_EQ(p.values.at("host.nvme.count"), "null");
+  EXPECT_EQ(p.values.at("host.nvme.count").text, "null");
 }
 
 TEST_F(LoadProfileTest, RecordsTheOriginOfEachValue) {
@@ -135,22 +135,20 @@ host:
 )");
   files.site("overrides:\n  host: {load: {warn_above_per_core: 2}}\n");
   const Profile p = load("x", {"host.clock.error_warn_above=5 ms"});
-  EXPECT_THAT(
-      p.origins,
-      UnorderedElementsAre(
-          Pair("host.cpu.cores", Origin{"profiles/defaults.yaml", 3, "here", "2026-01-01"}),
-          Pair("host.memory.total", Origin{"profiles/x.yaml", 6, "a table", "2026-06-01"}),
-          Pair("host.memory.tolerance",
-               Origin{"profiles/x.yaml", 7, "the whole group", "2026-06-01"}),
-          Pair("host.swap.total", Origin{"profiles/x.yaml", 10, "the whole group", "2026-05-01"}),
-          Pair("host.load.warn_above_per_core",
-               Origin{files.path("etc/muster.yaml"), 2, "this site", ""}),
-          Pair("host.clock.error_warn_above", Origin{"--set", 0, "command line", ""})));
-  EXPECT_THAT(p.values, UnorderedElementsAre(
-                            Pair("host.cpu.cores", "1"), Pair("host.memory.total", "8 GiB"),
-                            Pair("host.memory.tolerance", "5%"), Pair("host.swap.total", "0 GiB"),
-                            Pair("host.load.warn_above_per_core", "2"),
-                            Pair("host.clock.error_warn_above", "5 ms")));
+  const std::string file = "profiles/x.yaml";
+  const std::string group = "the whole group";
+  EXPECT_THAT(p.values,
+              UnorderedElementsAre(
+                  Pair("host.cpu.cores",
+                       SetValue{"1", {"profiles/defaults.yaml", 3, "here", "2026-01-01"}, 1}),
+                  Pair("host.memory.total",
+                       SetValue{"8 GiB", {file, 6, "a table", "2026-06-01"}, 8.0 * (1 << 30)}),
+                  Pair("host.memory.tolerance", SetValue{"5%", {file, 7, group, "2026-06-01"}, 5}),
+                  Pair("host.swap.total", SetValue{"0 GiB", {file, 10, group, "2026-05-01"}, 0}),
+                  Pair("host.load.warn_above_per_core",
+                       SetValue{"2", {files.path("etc/muster.yaml"), 2, "this site", ""}, 2}),
+                  Pair("host.clock.error_warn_above",
+                       SetValue{"5 ms", {"--set", 0, "command line", ""}, 0.005})));
 }
 
 TEST_F(LoadProfileTest, ItemsOfAListOfBlocksHaveTheirNumberInThePath) {
@@ -158,7 +156,7 @@ TEST_F(LoadProfileTest, ItemsOfAListOfBlocksHaveTheirNumberInThePath) {
       "schema: muster.profile/1\nhost: {mounts: {required: [{point: /a}, {point: /b}]}}\n");
   files.shipped("x", "host: {mounts: {required: [{point: /c}]}}\n");
   const Profile p = load("x");
-  EXPECT_THAT(p.origins, ElementsAre(Key("host.mounts.required.0.point")));
+  EXPECT_THAT(p.values, ElementsAre(Key("host.mounts.required.0.point")));
 }
 
 TEST_F(LoadProfileTest, PoliciesAreReadFromTheBlocksOfChecks) {
@@ -174,7 +172,7 @@ TEST_F(LoadProfileTest, PoliciesAreReadFromTheBlocksOfChecks) {
   EXPECT_EQ(p.policies.at("host.nvme").enabled, true);
   EXPECT_EQ(p.policies.at("host.nvme").fail_as, Outcome::warn);
   EXPECT_EQ(p.policies.at("host.nvme").warn_as, Outcome::pass);
-  EXPECT_EQ(p.origins.at("host.nvme.fail_as").line, 3);
+  EXPECT_EQ(p.values.at("host.nvme.fail_as").origin.line, 3);
 }
 
 TEST_F(LoadProfileTest, ASiteProfileBeatsTheShippedOneAndMayExtendIt) {
@@ -192,7 +190,7 @@ TEST_F(LoadProfileTest, AcceptsAPathAndARelativeParent) {
   const Profile p = load(files.path("mine/sub/x.yaml"));
   EXPECT_EQ(p.name, "x");
   EXPECT_EQ(p.host->cpu.cores, 8);
-  EXPECT_EQ(p.origins.at("host.cpu.cores").file, files.path("mine/base.yaml"));
+  EXPECT_EQ(p.values.at("host.cpu.cores").origin.file, files.path("mine/base.yaml"));
 }
 
 TEST_F(LoadProfileTest, FindsAProfileByItsAliases) {
@@ -256,7 +254,8 @@ bench:
   EXPECT_EQ(p.topo->pairing.nearest, Nearest::not_told);
   EXPECT_EQ(p.bench->job_all_reduce.at(0).fail_below, BytesPerSecond{100e9});
   EXPECT_EQ(p.bench->job_all_reduce.at(0).algorithm, BenchAlgorithm::ring);
-  EXPECT_EQ(p.origins.at("topo.numa.gpu.0001:00:00.0"), (Origin{"--set", 0, "command line", ""}));
+  EXPECT_EQ(p.values.at("topo.numa.gpu.0001:00:00.0").origin,
+            (Origin{"--set", 0, "command line", ""}));
 }
 
 TEST_F(SettingTest, IsKeyEqualsValue) {

@@ -54,7 +54,8 @@ TEST_P(ShippedProfileTest, LoadsWithoutAWarning) {
 TEST_P(ShippedProfileTest, EveryLimitHasASourceAndADate) {
   const auto& loaded = profile(GetParam());
   std::vector<std::string> without;
-  for (const auto& [path, origin] : loaded.origins) {
+  for (const auto& [path, value] : loaded.values) {
+    const auto& origin = value.origin;
     const bool is_limit = !path.starts_with("recognise.") && !path.starts_with("contexts.") &&
                           path.find('.') != std::string::npos;
     if (is_limit && (origin.source.empty() || origin.as_of.empty())) without.push_back(path);
@@ -151,7 +152,7 @@ TEST(ShippedProfilesTest, AConstrainedSizeDiffersInItsCoresOnly) {
   std::vector<std::string> different;
   for (const auto& [path, value] : part.values) {
     const auto found = whole.values.find(path);
-    if (found == whole.values.end() || found->second != value) different.push_back(path);
+    if (found == whole.values.end() || found->second.text != value.text) different.push_back(path);
   }
   EXPECT_THAT(different,
               ElementsAre("host.cpu.cores", "host.cpu.threads", "recognise.cores", "summary"));
