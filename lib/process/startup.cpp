@@ -2,6 +2,7 @@
 #include "lib/process/startup.hpp"
 
 #include <fcntl.h>
+#include <malloc.h>
 #include <unistd.h>
 
 #include <csignal>
@@ -58,6 +59,9 @@ void prepare_process() {
   }
   static_cast<void>(::signal(SIGPIPE, SIG_IGN));
   static_cast<void>(::signal(SIGCHLD, SIG_DFL));
+  // Without glibc's bins for freed small blocks: merging them later would write to most pages of
+  // the heap, in each of our many children, and a page that a child writes to is copied.
+  static_cast<void>(::mallopt(M_MXFAST, 0));
 }
 
 }  // namespace muster
