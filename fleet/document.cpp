@@ -2,7 +2,6 @@
 #include "fleet/document.hpp"
 
 #include <fmt/format.h>
-#include <openssl/evp.h>
 
 #include <algorithm>
 #include <array>
@@ -13,6 +12,7 @@
 #include "fleet/store.hpp"
 #include "fleet/values.hpp"
 #include "lib/base/clock.hpp"
+#include "lib/base/digest.hpp"
 #include "lib/base/json_read.hpp"
 #include "lib/base/json_write.hpp"
 #include "lib/base/text.hpp"
@@ -446,15 +446,8 @@ void append_with_size(std::string& all, std::string_view text) {
   all += text;
 }
 
-// Looking the algorithm up takes as long as hashing a short text.
 std::int64_t sum_of(std::string_view text) {
-  static const EVP_MD* const kSha256 = ::EVP_MD_fetch(nullptr, "SHA256", nullptr);
-  thread_local const std::unique_ptr<EVP_MD_CTX, decltype(&::EVP_MD_CTX_free)> context(
-      ::EVP_MD_CTX_new(), &::EVP_MD_CTX_free);
-  std::array<unsigned char, EVP_MAX_MD_SIZE> digest{};
-  ::EVP_DigestInit_ex(context.get(), kSha256, nullptr);
-  ::EVP_DigestUpdate(context.get(), text.data(), text.size());
-  ::EVP_DigestFinal_ex(context.get(), digest.data(), nullptr);
+  const auto digest = sha256_bytes(text);
   std::int64_t sum = 0;
   std::memcpy(&sum, digest.data(), sizeof sum);
   return sum;

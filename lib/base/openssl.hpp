@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+// OpenSSL, which is loaded when a function of it is first needed: every command would start later
+// if it were linked, and few need it.
+#pragma once
+
+namespace muster {
+
+// The address of a function in libcrypto.so.3, or in libssl.so.3 and what it needs. Throws
+// std::runtime_error if it cannot be loaded.
+[[nodiscard]] void* find_in_libcrypto(const char* name);
+[[nodiscard]] void* find_in_libssl(const char* name);
+
+}  // namespace muster
+
+// Defines a pointer to a function of OpenSSL under the function's name, so that OpenSSL's macros
+// find it. LIBRARY is libcrypto or libssl.
+#ifdef MUSTER_LINKS_OPENSSL
+#define MUSTER_OPENSSL(library, name) decltype(&::name) name = &::name
+#else
+#define MUSTER_OPENSSL(library, name) \
+  decltype(&::name) name = reinterpret_cast<decltype(&::name)>(::muster::find_in_##library(#name))
+#endif
