@@ -178,7 +178,7 @@ void sign(Report& report, std::string benchmark, const Choice& choice, Clock::ti
   report.profile = choice.profile.name;
   report.profile_evidence = choice.evidence;
   report.context = "manual";
-  report.duration_ms = std::chrono::duration<double, std::milli>(Clock::now() - begin).count();
+  report.duration_ms = elapsed_ms(begin);
   report.muster = kVersion;
 }
 

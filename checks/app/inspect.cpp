@@ -304,8 +304,7 @@ Attempt<Inspected> inspect(const CheckCommand& command, const Caller& caller, De
       judge_as_asked(command, lines, observed.snapshot, observed.choice.profile, measured);
   report.profile_evidence = observed.choice.evidence;
   report.muster = kVersion;
-  report.duration_ms =
-      std::chrono::duration<double, std::milli>(Clock::now() - caller.started).count();
+  report.duration_ms = elapsed_ms(caller.started);
   return Inspected{.report = std::move(report), .observed = std::move(observed), .lines = lines};
 }
 

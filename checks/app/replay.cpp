@@ -153,7 +153,7 @@ struct Replay {
     report.profile_evidence = choice->evidence;
     report.muster = kVersion;
     report.snapshot = file;
-    report.duration_ms = std::chrono::duration<double, std::milli>(Clock::now() - began).count();
+    report.duration_ms = elapsed_ms(began);
     return shown(report, fleet_node(*snapshot, report));
   }
 

@@ -29,6 +29,11 @@ bool sleep_for(const std::stop_token& stop, Clock::duration time) {
   return !stopped.wait_for(lock, stop, time, [&stop] { return stop.stop_requested(); });
 }
 
+double elapsed_ms(Clock::time_point since) {
+  const auto whole = std::chrono::duration_cast<std::chrono::microseconds>(Clock::now() - since);
+  return static_cast<double>(whole.count()) / 1000;
+}
+
 std::chrono::sys_seconds wall_time() {
   return std::chrono::sys_seconds(std::chrono::seconds(std::time(nullptr)));
 }

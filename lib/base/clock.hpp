@@ -50,6 +50,9 @@ class TimeLimit {
 // Sleeps for `time`. Returns false at once if a stop is requested.
 [[nodiscard]] bool sleep_for(const std::stop_token& stop, Clock::duration time);
 
+// The time since then in milliseconds, in whole microseconds.
+[[nodiscard]] double elapsed_ms(Clock::time_point since);
+
 // The wall time in whole seconds.
 [[nodiscard]] std::chrono::sys_seconds wall_time();
 

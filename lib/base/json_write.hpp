@@ -94,6 +94,12 @@ class JsonWriter {
     write(value);
   }
 
+  // Writes the value of a described member, unless it is left out.
+  template <class Field, class T>
+  void field(const Field& field, const T& value) {
+    if (field.presence != Presence::unless_empty || !is_empty(value)) member(field.name, value);
+  }
+
  private:
   // Adds the comma before all but the first of an object or array.
   void separate() {
@@ -121,11 +127,7 @@ void JsonWriter::write(const T& value) {
   if constexpr (Described<T>) {
     object([&] {
       if constexpr (requires { T::kSchema; }) member("schema", T::kSchema);
-      for_each_field<T>([&](const auto& field) {
-        const auto& each = value.*field.member;
-        if (field.presence == Presence::unless_empty && is_empty(each)) return;
-        member(field.name, each);
-      });
+      for_each_field<T>([&](const auto& field) { this->field(field, value.*field.member); });
     });
   } else if constexpr (HasWords<T>) {
     write(to_string(value));

@@ -23,10 +23,6 @@ namespace {
 
 using std::chrono::milliseconds;
 
-double elapsed_ms(Clock::time_point since) {
-  return std::chrono::duration<double, std::milli>(Clock::now() - since).count();
-}
-
 constexpr std::size_t kMaxReceived = Children::kMaxAnswer + sizeof(std::uint64_t);
 
 // Runs in the child. The answer is preceded by its length, so that the parent need not wait for the

@@ -74,7 +74,7 @@ struct Measurement {
   MUSTER_UNLESS_EMPTY(std::optional<MeasurementRepeats>, repeats,
                       "if it was measured several times") = {};
   MUSTER_FIELD(std::optional<std::int64_t>, wrong_elements, "null if they were not checked");
-  MUSTER_FIELD(std::vector<double>, iterations_us, "each; written only on request");
+  MUSTER_UNLESS_EMPTY(std::vector<double>, iterations_us, "each; written only on request");
 };
 
 // Larger matrices are not drawn, since their cells would be too small, and need no cells.

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // muster.report/1, for programs. Every string is printable, so that a consumer can safely echo it
 // to a terminal.
-#include <fmt/format.h>
-
-#include <cmath>
+#include <algorithm>
+#include <iterator>
 #include <nlohmann/json.hpp>
+#include <string>
+#include <string_view>
+#include <vector>
 
 #include "lib/base/files.hpp"
 #include "lib/base/json_read.hpp"
@@ -15,45 +17,67 @@
 namespace muster {
 namespace {
 
-using OrderedJson = nlohmann::ordered_json;
-
-// Rounds durations to microseconds.
-void round_durations(std::string_view key, OrderedJson& json) {
-  if (json.is_number_float() && key.ends_with("_ms")) {
-    json = std::round(json.get<double>() * 1000.0) / 1000.0;
-  }
-  if (!json.is_structured()) return;
-  for (auto& [inner, value] : json.items()) round_durations(inner, value);
+// Whether a report is written without this key. Those of jobs are left out for a node.
+bool is_left_out(std::string_view key, const Report& report, const RenderOptions& options) {
+  const bool is_of_node = report.nodes.empty();
+  if (key == "nodes" || key == "accused" || key == "matrices") return is_of_node;
+  if (key == "judged") return is_of_node && report.judged;
+  return key == "readings" && !options.verbose;
 }
 
-void leave_out_plain_passes(const std::vector<Finding>& findings, OrderedJson& json) {
-  auto kept = OrderedJson::array();
-  for (std::size_t i = 0; i < findings.size(); ++i) {
-    if (!is_plain_pass(findings[i])) kept.push_back(std::move(json[i]));
-  }
-  json = std::move(kept);
+std::vector<Finding> without_plain_passes(const std::vector<Finding>& findings) {
+  std::vector<Finding> kept;
+  std::ranges::remove_copy_if(findings, std::back_inserter(kept), is_plain_pass);
+  return kept;
 }
+
+std::vector<Measurement> without_iterations(std::vector<Measurement> measurements) {
+  for (auto& each : measurements) each.iterations_us.clear();
+  return measurements;
+}
+
+// Writes a member of a report; of some, a part.
+class ReportWriter {
+ public:
+  ReportWriter(JsonWriter& json, const RenderOptions& options) : json_(json), options_(options) {}
+
+  template <class Field, class T>
+  void write(const Field& field, const T& value) const {
+    json_.field(field, value);
+  }
+
+  template <class Field>
+  void write(const Field& field, const std::vector<Finding>& findings) const {
+    json_.field(field, options_.verbose ? findings : without_plain_passes(findings));
+  }
+
+  template <class Field>
+  void write(const Field& field, const std::vector<Measurement>& measurements) const {
+    json_.field(field, options_.every_iteration ? measurements : without_iterations(measurements));
+  }
+
+ private:
+  JsonWriter& json_;
+  const RenderOptions& options_;
+};
 
 }  // namespace
 
 std::string to_json(const Report& report, const RenderOptions& options) {
   constexpr std::size_t kLongestText = 4096;
   std::string text;
-  JsonWriter(text, kLongestText).write(report);
-  auto document = OrderedJson::parse(text);
-  round_durations("", document);
-  if (report.nodes.empty()) {
-    for (const auto* key_of_job : {"nodes", "accused", "matrices"}) document.erase(key_of_job);
-    if (report.judged) document.erase("judged");
-  }
-  if (!options.verbose) {
-    leave_out_plain_passes(report.findings, document["findings"]);
-    document.erase("readings");
-  }
-  if (!options.every_iteration && !report.measurements.empty()) {
-    for (auto& each : document["measurements"]) each.erase("iterations_us");
-  }
-  return fmt::format("{}\n", document.dump(options.indent > 0 ? options.indent : -1));
+  JsonWriter json(text, kLongestText);
+  const ReportWriter writer(json, options);
+  json.object([&] {
+    json.member("schema", Report::kSchema);
+    for_each_field<Report>([&](const auto& field) {
+      if (is_left_out(field.name, report, options)) return;
+      writer.write(field, report.*field.member);
+    });
+  });
+  if (options.indent > 0) text = nlohmann::ordered_json::parse(text).dump(options.indent);
+  text += '\n';
+  return text;
 }
 
 Result<Report> parse_report(std::string_view json) { return from_json<Report>(json); }
