@@ -166,7 +166,7 @@ Result<void> export_sql(Database& database, std::int64_t since, Output& output) 
       "SET standard_conforming_strings = on;\nSET client_encoding = 'UTF8';\nSET "
       "client_min_messages = warning;\nBEGIN;\n");
   for (const auto& table : kTables) TRY(export_table(database, table, since, output));
-  output.add(fleet::kPostgresViews);
+  output.add(fleet::postgres_views());
   output.add("COMMIT;\n");
   return output.written();
 }

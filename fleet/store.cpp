@@ -89,7 +89,7 @@ OrFailure<bool> check_version(Database& database, const fs::path& file) {
 Result<void> create_tables(Database& database) {
   return in_transaction(database, [&] {
     return database.execute(fmt::format("{}PRAGMA application_id = {};PRAGMA user_version = {};",
-                                        kSchema, kApplication, kStoreVersion));
+                                        schema_sql(), kApplication, kStoreVersion));
   });
 }
 

@@ -18,8 +18,8 @@ using OrFailure = tl::expected<T, Failure>;
 
 inline constexpr int kStoreVersion = 1;
 
-extern const std::string_view kSchema;
-extern const std::string_view kPostgresViews;
+[[nodiscard]] std::string_view schema_sql();
+[[nodiscard]] std::string_view postgres_views();
 
 class Store {
  public:

@@ -58,7 +58,9 @@ std::string escaped(std::string_view raw, std::size_t most) {
 std::string render_page(std::string_view page_template, const nlohmann::ordered_json& data) {
   kainjow::mustache::mustache page{std::string(page_template)};
   page.set_custom_escape([](const std::string& text) { return escaped(text); });
-  return page.render(page_data(data));
+  auto view = page_data(data);
+  view.set("page_style", std::string(trim(page_style())));
+  return page.render(view);
 }
 
 }  // namespace muster

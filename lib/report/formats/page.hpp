@@ -17,9 +17,13 @@ namespace muster {
 [[nodiscard]] std::string escaped(std::string_view raw, std::size_t most = 4096);
 
 // Fills the template with `data`. {{key}} is escaped for HTML and XML. Null, false, "" and [] count
-// as false for sections; numbers are written as in JSON, so format them first.
+// as false for sections; numbers are written as in JSON, so format them first. {{{page_style}}} is
+// page_style().
 [[nodiscard]] std::string render_page(std::string_view page_template,
                                       const nlohmann::ordered_json& data);
+
+// The style sheet that the pages of a delivery and of a fleet share, style.css.
+[[nodiscard]] std::string_view page_style();
 
 // The template of the HTML page, page.html. Its data is the JSON document of a report with what
 // to_html() adds to it.
