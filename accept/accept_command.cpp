@@ -144,12 +144,7 @@ std::vector<bool> all_reachable(const Order& order) {
   return std::vector<bool>(order.nodes.size(), true);
 }
 
-// Returns the wall time, or the end of the newest attempt: a simulated fleet's clock is ahead.
-std::int64_t time_of(const RunFolder& folder) {
-  auto time = now();
-  for (const auto& attempt : folder.results().attempts) time = std::max(time, attempt.ended);
-  return time;
-}
+std::int64_t time_of(const RunFolder& folder) { return std::max(now(), folder.latest()); }
 
 Actions look(const RunFolder& folder) {
   return next(folder.order(), folder.results(), all_reachable(folder.order()), time_of(folder));

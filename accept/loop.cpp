@@ -115,7 +115,7 @@ class Driver {
 
   [[nodiscard]] Result<void> record_node(const NodeStart& start, const EndedStep& ended) {
     auto attempt = running_attempt(start);
-    attempt.ended = fleet_.now();
+    attempt.ended = std::max(attempt.started, fleet_.now());
     TRY(recall(start.node));
     if (ended.answer) {
       judge_attempt(attempt, *ended.answer, folder_.order().nodes.at(start.node));
@@ -158,7 +158,7 @@ class Driver {
     for (const auto node : ended.lost_nodes) {
       attempt.lost.push_back(folder_.order().nodes.at(node).name);
     }
-    attempt.ended = fleet_.now();
+    attempt.ended = std::max(attempt.started, fleet_.now());
     TRY(folder_.end(attempt, ended.answer));
     const auto who = fmt::format("{} nodes", attempt.nodes.size());
     hooks_.ended(line_of(who, attempt.stage, attempt.end, attempt.why, attempt.causes));

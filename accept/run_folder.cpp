@@ -22,7 +22,6 @@
 #include "lib/base/host_name.hpp"
 #include "lib/base/json_read.hpp"
 #include "lib/base/json_write.hpp"
-#include "lib/base/root.hpp"
 #include "lib/base/text.hpp"
 #include "lib/base/uuid.hpp"
 #include "lib/command/version.hpp"
@@ -35,33 +34,23 @@ namespace fs = std::filesystem;
 
 constexpr unsigned kFileMode = 0644;
 constexpr std::string_view kOrderFile = "run.json";
-constexpr std::string_view kResultEnd = ".json";
-constexpr std::string_view kStartedEnd = ".started";
-// The answer must be the last member of a result.
-constexpr std::string_view kAnswerBegin = R"(,"answer":)";
-constexpr std::string_view kAnswerEnd = "}\n";
+constexpr std::string_view kLock = "driver.lock";
 
-// Return the paths of an attempt's files, without their suffixes, below the run's folder.
-std::string name_of(const Attempt& attempt) {
-  return fmt::format("nodes/{}/{}.{}", attempt.node, to_string(attempt.stage), attempt.number);
+template <class A>
+std::string node_of(const A& attempt) {
+  if constexpr (requires { attempt.node; }) return attempt.node;
+  return {};
 }
 
-std::string name_of(const GroupAttempt& attempt) {
-  return fmt::format("group/{}.{}", to_string(attempt.stage), attempt.number);
+template <class A>
+std::vector<std::string> group_of(const A& attempt) {
+  if constexpr (requires { attempt.nodes; }) return attempt.nodes;
+  return {};
 }
 
-std::string node_of(const Attempt& attempt) { return attempt.node; }
-
-std::string node_of(const GroupAttempt& /*attempt*/) { return {}; }
-
-std::vector<std::string> group_of(const Attempt& /*attempt*/) { return {}; }
-
-std::vector<std::string> group_of(const GroupAttempt& attempt) { return attempt.nodes; }
-
-void set_group(Attempt& /*attempt*/, const std::vector<std::string>& /*nodes*/) {}
-
-void set_group(GroupAttempt& attempt, const std::vector<std::string>& nodes) {
-  attempt.nodes = nodes;
+template <class A>
+void set_group(A& attempt, const std::vector<std::string>& nodes) {
+  if constexpr (requires { attempt.nodes; }) attempt.nodes = nodes;
 }
 
 std::vector<Attempt>& list_of(Results& results, const Attempt& /*of*/) { return results.attempts; }
@@ -74,16 +63,6 @@ tl::unexpected<Failure> undecided_run(std::string message) {
   return undecided(Error{.message = std::move(message)});
 }
 
-const Root& host() {
-  static const Root kHost;
-  return kHost;
-}
-
-Result<std::string> read_text(const fs::path& file) {
-  constexpr std::size_t kMaxBytes = 256UL * 1024 * 1024;
-  return host().read(file.string(), kMaxBytes);
-}
-
 template <class T>
 Result<T> read_file_as(const fs::path& file) {
   TRY_ASSIGN(const auto text, read_text(file));
@@ -92,112 +71,11 @@ Result<T> read_file_as(const fs::path& file) {
   return value;
 }
 
-// Reads an attempt but verifies only the checksum of its answer: the answers of 10,000 nodes take
-// long to parse.
-template <class A>
-Result<A> read_result(const fs::path& file) {
-  TRY_ASSIGN(auto text, read_text(file));
-  std::string sum_of_answer;
-  const auto begin = text.find(kAnswerBegin);
-  if (begin != std::string::npos && text.ends_with(kAnswerEnd)) {
-    const auto answer = std::string_view(text).substr(begin + kAnswerBegin.size());
-    sum_of_answer = sha256_of(answer.substr(0, answer.size() - kAnswerEnd.size()));
-    text.replace(begin, std::string::npos, kAnswerEnd);
-  }
-  A attempt;
-  std::string sum;
-  TRY(read_json_text(text, [&](const JsonReader& json) {
-    json.read(attempt);
-    json.member("answer_sha256", sum);
-  }));
-  if (sum != sum_of_answer) return make_error("the answer does not match its checksum");
-  return attempt;
-}
-
-Result<std::optional<StepAnswer>> read_answer(const fs::path& file) {
-  TRY_ASSIGN(const auto text, read_text(file));
-  std::optional<StepAnswer> answer;
-  const auto read =
-      read_json_text(text, [&](const JsonReader& json) { json.member("answer", answer); });
-  if (!read) return make_error("{}: {}", file.string(), read.error().message);
-  return answer;
-}
-
 Result<void> sync_folder(const fs::path& folder) {
   const Descriptor open(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   // Some file systems do not sync folders.
   if (open.is_open() && (::fsync(open.get()) == 0 || errno == EINVAL)) return {};
   return os_error("write", folder.string(), errno);
-}
-
-}  // namespace
-
-// "STAGE.NUMBER.json" or "STAGE.NUMBER.started".
-struct AttemptName {
-  Stage stage = Stage::inventory;
-  std::int64_t number = 0;
-  bool started = false;
-};
-
-// A file of an attempt, and the attempt if the file is its result.
-template <class A>
-struct AttemptFile {
-  AttemptName name;
-  Result<A> result;
-};
-
-namespace {
-
-std::optional<AttemptName> parse_name(std::string_view name) {
-  const auto parts = split(name, '.');
-  if (parts.size() != 3) return std::nullopt;
-  const auto stage = parse_word<Stage>(parts[0]);
-  const auto number = parse_signed(parts[1]);
-  const bool started = parts[2] == kStartedEnd.substr(1);
-  if (!stage || !number || !(started || parts[2] == kResultEnd.substr(1))) return std::nullopt;
-  return AttemptName{*stage, *number, started};
-}
-
-// Returns the names in a folder, sorted; none if the folder does not exist.
-Result<std::vector<std::string>> names_in(const fs::path& folder) {
-  auto names = host().list(folder.string());
-  if (!names && names.error().missing) return std::vector<std::string>();
-  return names;
-}
-
-template <class A>
-using AttemptFiles = Result<std::vector<AttemptFile<A>>>;
-
-// The sorted names put a result before the .started file of its attempt.
-template <class A>
-AttemptFiles<A> read_attempt_files(const fs::path& folder) {
-  TRY_ASSIGN(const auto names, names_in(folder));
-  std::vector<AttemptFile<A>> files;
-  for (const auto& name : names) {
-    const auto parsed = parse_name(name);
-    if (!parsed) continue;
-    files.push_back({*parsed, parsed->started ? A{} : read_result<A>(folder / name)});
-  }
-  return files;
-}
-
-// Reads with several threads, because most of the time is spent opening files.
-std::vector<AttemptFiles<Attempt>> read_all_nodes(const fs::path& folder,
-                                                  const std::vector<OrderedNode>& nodes) {
-  constexpr unsigned kMostThreads = 8;
-  std::vector<AttemptFiles<Attempt>> files(nodes.size());
-  std::atomic<std::size_t> next = 0;
-  const auto read = [&] {
-    for (std::size_t i = next++; i < nodes.size(); i = next++) {
-      files[i] = read_attempt_files<Attempt>(folder / nodes[i].name);
-    }
-  };
-  std::vector<std::jthread> others(
-      std::clamp(std::thread::hardware_concurrency(), 1U, kMostThreads) - 1);
-  for (auto& other : others) other = std::jthread(read);
-  read();
-  others.clear();
-  return files;
 }
 
 // A line of journal.jsonl.
@@ -227,7 +105,7 @@ OrFailure<RunFolder> RunFolder::create(const fs::path& path, Order order, WriteH
   const auto names = names_in(folder.path_);
   if (!names) return undecided(names.error());
   const bool used = std::ranges::any_of(*names, [](const auto& name) {
-    return name != "driver.lock" && !name.starts_with(fmt::format("{}.", kOrderFile));
+    return name != kLock && !name.starts_with(fmt::format("{}.", kOrderFile));
   });
   if (used) {
     return bad_configuration({fmt::format(
@@ -254,19 +132,30 @@ OrFailure<RunFolder> RunFolder::open(const fs::path& path, Use use, WriteHook ho
   if (use == Use::drive) {
     if (auto locked = folder.lock(); !locked) return tl::unexpected(locked.error());
   }
+  folder.watched_ = use == Use::read && folder.is_driven();
   if (const auto read = folder.read_results(use); !read) return undecided(read.error());
   return folder;
 }
 
+bool RunFolder::is_driven() const {
+  const Descriptor lock(::open((path_ / kLock).c_str(), O_RDONLY | O_CLOEXEC));
+  return lock.is_open() && ::flock(lock.get(), LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+}
+
 OrFailure<void> RunFolder::lock() {
   who_ = user_name(::geteuid());  // first, because its child process would briefly hold the lock
-  const auto file = path_ / "driver.lock";
+  const auto file = path_ / kLock;
   lock_ = Descriptor(::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, kFileMode));
   if (!lock_.is_open()) {
     return undecided(os_error("write", file.string(), errno).value());
   }
-  if (::flock(lock_.get(), LOCK_EX | LOCK_NB) != 0) {
-    const int code = errno;
+  // Readers hold it for a moment.
+  int code = EWOULDBLOCK;
+  for (int tries = 0; tries < 5 && code == EWOULDBLOCK; ++tries) {
+    if (tries > 0) std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    code = ::flock(lock_.get(), LOCK_EX | LOCK_NB) == 0 ? 0 : errno;
+  }
+  if (code != 0) {
     if (code != EWOULDBLOCK) return undecided(os_error("lock", file.string(), code).value());
     const auto holder = read_text(file).value_or("");
     return undecided_run(fmt::format("{} is being driven by {}", path_.string(),
@@ -281,12 +170,12 @@ OrFailure<void> RunFolder::lock() {
 }
 
 Result<void> RunFolder::read_results(Use use) {
-  auto files = read_all_nodes(path_ / "nodes", order_.nodes);
+  auto files = read_node_files(path_ / "nodes", order_.nodes);
   for (std::size_t i = 0; i < files.size(); ++i) {
     TRY(files[i]);
     TRY(take_attempts(*std::move(files[i]), Attempt{.node = order_.nodes[i].name}, use));
   }
-  TRY_ASSIGN(auto groups, read_attempt_files<GroupAttempt>(path_ / "group"));
+  TRY_ASSIGN(auto groups, read_group_files(path_ / "group"));
   TRY(take_attempts(std::move(groups), GroupAttempt{}, use));
   return read_decisions();
 }
@@ -315,11 +204,12 @@ Result<void> RunFolder::take_attempts(std::vector<AttemptFile<A>> files, const A
       set_group(named, started->nodes);
     }
     remember(named);
-    if (use == Use::read) continue;
+    if (watched_) continue;
     named.end = AttemptEnd::interrupted;
     named.ended = named.started;
     named.why = "the driver ended before the attempt";
-    TRY(end_attempt(named, std::nullopt));
+    if (use == Use::drive) TRY(end_attempt(named, std::nullopt));
+    remember(named);
   }
   return {};
 }
@@ -343,8 +233,7 @@ Result<A> RunFolder::checked_attempt(const A& named, Result<A> read, Use use) {
     set_group(damaged, started->nodes);
   }
   TRY(write(fmt::format("{}{}", name, kResultEnd), fmt::format("{}\n", to_json_line(damaged))));
-  note(to_json_line(JournalLine{
-      .at = utc_now(), .file = name, .end = damaged.end, .sha256 = "", .why = damaged.why}));
+  note(name, damaged, "");
   return damaged;
 }
 
@@ -353,16 +242,18 @@ Result<void> RunFolder::read_decisions() {
   for (const auto& name : names) {
     if (!name.ends_with(kResultEnd)) continue;
     TRY_ASSIGN(auto decision, read_file_as<Decision>(path_ / "decisions" / name));
+    decided_ = std::max(decided_, decision.at);
     results_.decisions.push_back(std::move(decision));
   }
   return {};
 }
 
 template <class A>
-Result<void> RunFolder::begin_attempt(const A& attempt, std::int64_t deadline) {
+Result<void> RunFolder::begin_attempt(A attempt) {
+  attempt.started = std::max(attempt.started, decided_ + 1);
   const auto* const job = std::getenv("SLURM_JOB_ID");
   const StartedAttempt started{.at = attempt.started,
-                               .deadline = deadline,
+                               .deadline = attempt.started + deadline_s(order_.plan, attempt.stage),
                                .who = who_,
                                .host = host_name(),
                                .pid = ::getpid(),
@@ -370,23 +261,22 @@ Result<void> RunFolder::begin_attempt(const A& attempt, std::int64_t deadline) {
                                .nodes = group_of(attempt)};
   const auto name = name_of(attempt);
   TRY(write(fmt::format("{}{}", name, kStartedEnd), fmt::format("{}\n", to_json_line(started))));
-  note(to_json_line(JournalLine{.at = utc_now(), .file = name, .end = AttemptEnd::running}));
-  remember(attempt);
+  note(name, attempt, "");
+  remember(std::move(attempt));
   return {};
 }
 
 Result<void> RunFolder::begin(const NodeStart& step, std::int64_t now) {
-  const Attempt attempt{.node = order_.nodes.at(step.node).name,
-                        .stage = step.stage,
-                        .number = step.number,
-                        .started = now};
-  return begin_attempt(attempt, now + deadline_s(order_.plan, step.stage));
+  return begin_attempt(Attempt{.node = order_.nodes.at(step.node).name,
+                               .stage = step.stage,
+                               .number = step.number,
+                               .started = now});
 }
 
 Result<void> RunFolder::begin(const GroupStart& step, std::int64_t now) {
   GroupAttempt attempt{.stage = step.stage, .number = step.number, .started = now};
   for (const auto node : step.nodes) attempt.nodes.push_back(order_.nodes.at(node).name);
-  return begin_attempt(attempt, now + deadline_s(order_.plan, step.stage));
+  return begin_attempt(std::move(attempt));
 }
 
 template <class A>
@@ -401,11 +291,7 @@ Result<void> RunFolder::end_attempt(const A& attempt, const std::optional<StepAn
   text += '\n';
   const auto name = name_of(attempt);
   TRY(write(fmt::format("{}{}", name, kResultEnd), text));
-  note(to_json_line(JournalLine{.at = utc_now(),
-                                .file = name,
-                                .end = attempt.end,
-                                .sha256 = sha256_of(text),
-                                .why = attempt.why}));
+  note(name, attempt, sha256_of(text));
   std::error_code ignored;
   fs::remove(path_ / fmt::format("{}{}", name, kStartedEnd), ignored);
   remember(attempt);
@@ -420,20 +306,37 @@ Result<void> RunFolder::end(const GroupAttempt& attempt, const std::optional<Ste
   return end_attempt(attempt, answer);
 }
 
-Result<void> RunFolder::decide(const Decision& decision) {
+std::int64_t RunFolder::latest() const {
+  auto latest = decided_;
+  const auto add = [&](const auto& each) { latest = std::max({latest, each.started, each.ended}); };
+  std::ranges::for_each(results_.attempts, add);
+  std::ranges::for_each(results_.groups, add);
+  return latest;
+}
+
+Result<void> RunFolder::decide(Decision decision) {
+  decision.at = std::max(decision.at, latest() + 1);
+  decided_ = decision.at;
   TRY(write(fmt::format("decisions/{:06}{}", results_.decisions.size() + 1, kResultEnd),
             fmt::format("{}\n", to_json_line(decision))));
-  results_.decisions.push_back(decision);
+  results_.decisions.push_back(std::move(decision));
   return {};
 }
 
-Result<std::optional<StepAnswer>> RunFolder::answer(const Attempt& attempt) const {
-  return read_answer(path_ / fmt::format("{}{}", name_of(attempt), kResultEnd));
+template <class A>
+Result<std::optional<StepAnswer>> RunFolder::answer(const A& attempt) const {
+  std::optional<StepAnswer> answer;
+  if (attempt.end == AttemptEnd::interrupted) return answer;  // its file may be damaged
+  const auto file = path_ / fmt::format("{}{}", name_of(attempt), kResultEnd);
+  TRY_ASSIGN(const auto text, read_text(file));
+  const auto read =
+      read_json_text(text, [&](const JsonReader& json) { json.member("answer", answer); });
+  if (!read) return make_error("{}: {}", file.string(), read.error().message);
+  return answer;
 }
 
-Result<std::optional<StepAnswer>> RunFolder::answer(const GroupAttempt& attempt) const {
-  return read_answer(path_ / fmt::format("{}{}", name_of(attempt), kResultEnd));
-}
+template Result<std::optional<StepAnswer>> RunFolder::answer(const Attempt& attempt) const;
+template Result<std::optional<StepAnswer>> RunFolder::answer(const GroupAttempt& attempt) const;
 
 Result<void> RunFolder::write(const std::string& name, std::string_view content) const {
   const auto file = path_ / name;
@@ -463,7 +366,13 @@ void RunFolder::remember(A attempt) {
 }
 
 // The journal is only informative, so a line that cannot be written is dropped.
-void RunFolder::note(const std::string& line) const {
+template <class A>
+void RunFolder::note(const std::string& name, const A& attempt, std::string sha256) const {
+  const auto line = to_json_line(JournalLine{.at = utc_now(),
+                                             .file = name,
+                                             .end = attempt.end,
+                                             .sha256 = std::move(sha256),
+                                             .why = attempt.why});
   const auto file = path_ / "journal.jsonl";
   const Descriptor journal(
       ::open(file.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, kFileMode));

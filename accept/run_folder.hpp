@@ -22,6 +22,7 @@
 #include <tuple>
 #include <vector>
 
+#include "accept/attempt_files.hpp"
 #include "lib/accept/next.hpp"
 #include "lib/accept/plan.hpp"
 #include "lib/accept/step.hpp"
@@ -51,9 +52,6 @@ struct StartedAttempt {
   MUSTER_UNLESS_EMPTY(std::vector<std::string>, nodes, "only for a group");
 };
 
-template <class A>
-struct AttemptFile;
-
 class RunFolder {
  public:
   enum class Use { read, drive };
@@ -74,7 +72,8 @@ class RunFolder {
   // The user who drives the run; empty if the folder is only read.
   [[nodiscard]] const std::string& who() const { return who_; }
 
-  // Attempts that were started but have no result are `running`.
+  // Attempts that were started but have no result are `running`, or interrupted if no driver holds
+  // the folder.
   [[nodiscard]] const Results& results() const { return results_; }
 
   [[nodiscard]] Result<void> begin(const NodeStart& step, std::int64_t now);
@@ -83,11 +82,16 @@ class RunFolder {
   [[nodiscard]] Result<void> end(const Attempt& attempt, const std::optional<StepAnswer>& answer);
   [[nodiscard]] Result<void> end(const GroupAttempt& attempt,
                                  const std::optional<StepAnswer>& answer);
-  [[nodiscard]] Result<void> decide(const Decision& decision);
+  // Records a decision about all attempts so far: the clocks of drivers differ, so its time is
+  // later than theirs, and attempts begin later than the last decision.
+  [[nodiscard]] Result<void> decide(Decision decision);
+
+  // The newest time on record; a simulated fleet's clock is ahead.
+  [[nodiscard]] std::int64_t latest() const;
 
   // Reads the answer in the file of an attempt; empty if it has none.
-  [[nodiscard]] Result<std::optional<StepAnswer>> answer(const Attempt& attempt) const;
-  [[nodiscard]] Result<std::optional<StepAnswer>> answer(const GroupAttempt& attempt) const;
+  template <class A>
+  [[nodiscard]] Result<std::optional<StepAnswer>> answer(const A& attempt) const;
 
   // Replaces a file in the folder, such as page.html.
   [[nodiscard]] Result<void> write(const std::string& name, std::string_view content) const;
@@ -98,6 +102,7 @@ class RunFolder {
   RunFolder(const std::filesystem::path& path, WriteHook hook);
 
   [[nodiscard]] OrFailure<void> lock();
+  [[nodiscard]] bool is_driven() const;
   [[nodiscard]] Result<void> read_results(Use use);
   template <class A>
   [[nodiscard]] Result<void> take_attempts(std::vector<AttemptFile<A>> files, const A& like,
@@ -106,21 +111,24 @@ class RunFolder {
   [[nodiscard]] Result<A> checked_attempt(const A& named, Result<A> read, Use use);
   [[nodiscard]] Result<void> read_decisions();
   template <class A>
-  [[nodiscard]] Result<void> begin_attempt(const A& attempt, std::int64_t deadline);
+  [[nodiscard]] Result<void> begin_attempt(A attempt);
   template <class A>
   [[nodiscard]] Result<void> end_attempt(const A& attempt, const std::optional<StepAnswer>& answer);
   template <class A>
   [[nodiscard]] static Key key_of(const A& attempt);
   template <class A>
   void remember(A attempt);
-  void note(const std::string& line) const;
+  template <class A>
+  void note(const std::string& name, const A& attempt, std::string sha256) const;
 
   std::filesystem::path path_;
   WriteHook hook_;
   Descriptor lock_;
-  std::string who_;  // the user who drives the run
+  bool watched_ = false;  // only read, while a driver holds the lock
+  std::string who_;       // the user who drives the run
   Order order_;
   Results results_;
+  std::int64_t decided_ = 0;           // the time of the last decision
   std::map<Key, std::size_t> places_;  // indices in results_
 };
 

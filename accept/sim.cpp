@@ -53,7 +53,8 @@ class SimFleet final : public Fleet {
   }
 
   void start(const NodeStart& step) override {
-    const bool lost = nodes_.is_lost(step.node, step.stage, histories_[step.node]);
+    const bool lost =
+        back_at(step.node) > now_ || nodes_.is_lost(step.node, step.stage, histories_[step.node]);
     const auto seconds = lost ? kSilence : nodes_.seconds_of(step.node, step.stage);
     running_.emplace(now_ + seconds, EndedStep{.node = step, .lost = lost});
   }
@@ -127,6 +128,7 @@ class SimFleet final : public Fleet {
                             attempt.end == AttemptEnd::fail;
       if (answered) ++group_answers_[index_of(attempt.stage)];
     }
+    for (const auto& decision : so_far.decisions) now_ = std::max(now_, decision.at + 1);
     for (std::size_t i = 0; i < heard.size(); ++i) {
       if (heard[i] > histories_[i].lost_at) histories_[i].lost_at = 0;
     }
@@ -167,7 +169,7 @@ class SimFleet final : public Fleet {
     auto& history = histories_[step.node];
     const auto& name = order_.nodes[step.node].name;
     if (ended.lost) {
-      lose(step.node, now_);
+      if (back_at(step.node) <= now_) lose(step.node, now_);
       ended.why = fmt::format("{} stopped answering", name);
       return;
     }

@@ -119,7 +119,7 @@ std::string standing_text(const Order& order, const Actions& actions) {
   for (const auto& breaker : actions.breakers) {
     text += fmt::format(
         "{:12}stage {}: {} of {} nodes fail {}: one cause? Look at the limit, the image or the "
-        "fabric; --go-on {} blames the nodes\n",
+        "fabric; --go-on {} continues\n",
         "stopped", to_string(breaker.stage), breaker.nodes.size(), breaker.of, breaker.check,
         breaker.check);
   }

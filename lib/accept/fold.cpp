@@ -218,8 +218,7 @@ void NodeFold::take(const Attempt& attempt) {
   standing_.lost = false;
   standing_.why.clear();
   if (!attempt.boot_id.empty()) boot_ = attempt.boot_id;
-  // The only node of an order goes from the node stage to the soak.
-  if (is_group_stage(standing_.stage) && attempt.stage == Stage::soak) {
+  if (alone_ && is_group_stage(standing_.stage) && attempt.stage == Stage::soak) {
     begin(Stage::soak, attempt.started);
   }
   if (attempt.stage == Stage::inventory) inventory_ = &attempt;
@@ -248,7 +247,12 @@ void NodeFold::judge_whole(const GroupAttempt& attempt) {
   }
   if (!std::exchange(located_again_, true)) return begin(Stage::fabric, attempt.ended);
   const auto overridden = [&](const Cause& cause) { return overridden_->contains(cause.check); };
-  if (std::ranges::all_of(failed_, overridden)) return advance(attempt.ended);
+  if (std::ranges::all_of(failed_, overridden)) {
+    remark(failed_,
+           fmt::format("in {} of {} runs, and an admin let the run go on", whole_fails_, runs_));
+    failed_.clear();
+    return advance(attempt.ended);
+  }
   settle(NodeVerdict::held, Charge::open, to_line(failed_.front()), failed_);
 }
 
@@ -277,10 +281,10 @@ void NodeFold::take(const GroupAttempt& attempt, const std::string& name) {
   }
 }
 
-void NodeFold::hold(Cause cause) {
+void NodeFold::hold(const Cause& cause) {
   if (is_final(standing_)) return;
-  const auto charge = cause.charge;
-  settle(NodeVerdict::held, charge, to_line(cause), {std::move(cause)});
+  const auto why = to_line(cause);
+  settle(NodeVerdict::held, cause.charge, why, {cause});
 }
 
 void NodeFold::leave_untested(std::string why) {
@@ -292,16 +296,15 @@ void NodeFold::take(const Decision& decision) {
     settle(NodeVerdict::withdrawn, Charge::none, decision.why, {});
   } else if (decision.kind == DecisionKind::retest) {
     const auto numbers = numbers_;
-    *this = NodeFold(*plan_, *overridden_);
+    *this = NodeFold(*plan_, *overridden_, alone_);
     numbers_ = numbers;
     standing_.since = decision.at;
   }
 }
 
-void NodeFold::finish(std::int64_t now, bool reachable) {
+void NodeFold::finish() {
   standing_.next_number = next_number(standing_.stage);
-  if (is_final(standing_) || !standing_.lost || !is_silent()) return;
-  if ((reachable ? asked_ : now) < standing_.since + plan_->return_s) return;
+  if (is_final(standing_) || !is_overdue(asked_)) return;
   const auto why = standing_.why;
   if (answered_) {
     settle(NodeVerdict::rejected, Charge::provider,

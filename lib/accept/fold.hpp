@@ -15,20 +15,20 @@ namespace muster::accept {
 
 class NodeFold {
  public:
-  // `overridden`: checks whose breaker an admin overrode.
-  NodeFold(const Plan& plan, const std::set<std::string>& overridden)
-      : plan_(&plan), overridden_(&overridden) {}
+  // `overridden`: checks whose breaker an admin overrode. `alone`: it is the only node of its
+  // order, and goes from the node stage to the soak.
+  NodeFold(const Plan& plan, const std::set<std::string>& overridden, bool alone)
+      : plan_(&plan), overridden_(&overridden), alone_(alone) {}
 
   void take(const Attempt& attempt);
   // Takes the attempt of a group that the node took part in. `name` is the node's name.
   void take(const GroupAttempt& attempt, const std::string& name);
   void take(const Decision& decision);
   // Holds the node for a failure that only shows when nodes are compared.
-  void hold(Cause cause);
+  void hold(const Cause& cause);
   void leave_untested(std::string why);
-  // Gives up on a node that has been lost for too long. If it can be reached, it is asked once
-  // more.
-  void finish(std::int64_t now, bool reachable);
+  // Gives up on a node that was lost and did not answer when it was asked after return_s.
+  void finish();
 
   [[nodiscard]] const NodeStanding& standing() const { return standing_; }
 
@@ -60,6 +60,11 @@ class NodeFold {
   // A lost node did not answer the last time; else it was not asked to the end.
   [[nodiscard]] bool is_silent() const { return interruptions_ == 0; }
 
+  // A lost node must be asked once more before it is given up, even if it cannot be reached.
+  [[nodiscard]] bool is_overdue(std::int64_t now) const {
+    return standing_.lost && is_silent() && now >= standing_.since + plan_->return_s;
+  }
+
   // When it first became ready for a group, which may wait for others.
   [[nodiscard]] std::int64_t joined() const { return joined_; }
 
@@ -87,6 +92,7 @@ class NodeFold {
 
   const Plan* plan_;
   const std::set<std::string>* overridden_;
+  bool alone_;
   const Attempt* inventory_ = nullptr;
   NodeStanding standing_{};
   std::array<std::int64_t, kStageWords.size()> numbers_{};

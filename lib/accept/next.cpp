@@ -94,10 +94,10 @@ class Planner {
     }
     folds_.reserve(nodes.size());
     for (std::size_t i = 0; i < nodes.size(); ++i) {
-      std::ranges::sort(events[i], {}, order_of);
-      auto& node = folds_.emplace_back(order_.plan, overridden_);
+      std::ranges::stable_sort(events[i], {}, order_of);  // decisions are in order
+      auto& node = folds_.emplace_back(order_.plan, overridden_, nodes.size() == 1);
       for (const auto& event : events[i]) take(node, event, nodes[i].name);
-      node.finish(now_, reachable_[i]);
+      node.finish();
     }
   }
 
@@ -349,7 +349,8 @@ class Planner {
       const bool alone = folds_.size() == 1 && is_group_stage(standing.stage);
       const auto stage = alone ? Stage::soak : standing.stage;
       if (is_group_stage(stage) || stopped_.contains(stage)) continue;
-      if (!reachable_[i] || folds_[i].not_before() > now_) continue;
+      if (!reachable_[i] && !folds_[i].is_overdue(now_)) continue;
+      if (folds_[i].not_before() > now_) continue;
       standing.ready = true;
       actions_.nodes.push_back({.node = i, .stage = stage, .number = folds_[i].next_number(stage)});
     }

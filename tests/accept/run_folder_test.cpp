@@ -49,7 +49,8 @@ constexpr NodeStart kStart{.node = 1, .stage = Stage::check, .number = 1};
 TEST_F(RunFolderTest, KeepsOrderAttemptsAndDecisions) {
   const StepAnswer answer{.host = "n2.local", .muster = "1", .parts = {{.serial = "S1"}}};
   const GroupAttempt group{.stage = Stage::fabric, .number = 1, .nodes = {"n1", "n2"}};
-  const Decision decision{.kind = DecisionKind::withdraw, .nodes = {"n1"}, .why = "sold"};
+  const Decision decision{
+      .kind = DecisionKind::withdraw, .nodes = {"n1"}, .why = "sold", .at = 200};
   Order order;
   {
     auto folder = create();
@@ -78,6 +79,8 @@ TEST_F(RunFolderTest, InterruptsAttemptsOfAnEarlierDriver) {
     ASSERT_THAT(reading.results().attempts, SizeIs(1));
     EXPECT_EQ(reading.results().attempts[0].end, AttemptEnd::running);
   }
+  EXPECT_EQ(open(RunFolder::Use::read).results().attempts.at(0).end, AttemptEnd::interrupted);
+  EXPECT_TRUE(has("nodes/n2/check.1.started"));
   const auto folder = open();
   ASSERT_THAT(folder.results().attempts, SizeIs(1));
   EXPECT_EQ(folder.results().attempts[0].end, AttemptEnd::interrupted);
@@ -88,6 +91,19 @@ TEST_F(RunFolderTest, InterruptsAttemptsOfAnEarlierDriver) {
   EXPECT_FALSE(has("nodes/n2/check.1.started"));
 }
 
+// A simulated fleet's clock is ahead, and a driver's may be behind.
+TEST_F(RunFolderTest, ADecisionIsLaterThanAllAttemptsAndEarlierThanTheNext) {
+  auto folder = create();
+  ASSERT_TRUE(folder.end(passed(), std::nullopt));
+  ASSERT_TRUE(folder.decide({.nodes = {"n2"}, .at = 50}));
+  ASSERT_TRUE(folder.decide({.nodes = {"n2"}, .at = 50}));
+  EXPECT_EQ(folder.results().decisions.at(0).at, 111);
+  EXPECT_EQ(folder.results().decisions.at(1).at, 112);
+  ASSERT_TRUE(folder.begin({.node = 1, .stage = Stage::check, .number = 2}, 60));
+  EXPECT_EQ(folder.results().attempts.at(1).started, 113);
+  EXPECT_EQ(folder.latest(), 113);
+}
+
 TEST_F(RunFolderTest, SetsADamagedResultAside) {
   {
     auto folder = create();
@@ -95,6 +111,8 @@ TEST_F(RunFolderTest, SetsADamagedResultAside) {
   }
   const auto file = path() / "nodes/n2/check.1.json";
   std::filesystem::resize_file(file, std::filesystem::file_size(file) / 2);
+  const auto reading = open(RunFolder::Use::read);
+  EXPECT_EQ(reading.answer(reading.results().attempts.at(0)).value(), std::nullopt);
   const auto folder = open();
   ASSERT_THAT(folder.results().attempts, SizeIs(1));
   EXPECT_EQ(folder.results().attempts[0].end, AttemptEnd::interrupted);

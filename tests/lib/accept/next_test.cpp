@@ -367,7 +367,42 @@ TEST(NextTest, AWholeGroupBelowItsLimitStopsTheRun) {
 
   run.results.decisions.push_back(
       {.kind = DecisionKind::go_on, .check = "bench.job_all_reduce", .at = run.now});
-  EXPECT_TRUE(run.run().complete);
+  const auto later = run.run();
+  EXPECT_TRUE(later.complete);
+  for (const auto& standing : later.standings) {
+    EXPECT_EQ(standing.verdict, NodeVerdict::remarks);
+    EXPECT_THAT(standing.remarks,
+                ElementsAre(Field(&Cause::message, HasSubstr("in 3 of 3 runs, and an admin"))));
+  }
+}
+
+TEST(NextTest, AMissingGroupResultNeverCountsAsAPass) {
+  for (const auto stage : {Stage::fabric, Stage::whole}) {
+    Acceptance run(4);
+    EXPECT_TRUE(run.run().complete);
+    const auto lost = std::ranges::find(run.results.groups, stage, &GroupAttempt::stage);
+    run.results.groups.erase(lost);
+    const auto actions = run.ask();
+    EXPECT_FALSE(actions.complete) << to_string(stage);
+    EXPECT_EQ(actions.standings[0].stage, stage);
+    EXPECT_TRUE(run.run().complete);
+    EXPECT_EQ(groups_of(run, "n0", stage), stage == Stage::whole ? 3 : 1);
+  }
+}
+
+TEST(NextTest, TheRecordAloneSaysThatANodeDidNotReturn) {
+  for (const bool answers_first : {false, true}) {
+    Acceptance run(4);
+    run.on_node = [&](const std::string& node, Stage stage, int) {
+      const bool lost = node == "n3" && !(answers_first && stage == Stage::inventory);
+      if (lost) run.reachable[3] = false;
+      return Outcomes{.end = lost ? AttemptEnd::lost : AttemptEnd::pass};
+    };
+    const auto end = run.run();
+    EXPECT_EQ(run.verdict(end, 3), answers_first ? NodeVerdict::rejected : NodeVerdict::not_tested);
+    run.reachable.assign(4, true);
+    EXPECT_EQ(run.ask().standings, end.standings);
+  }
 }
 
 TEST(NextTest, OneFailureOfManyNodesStopsTheStage) {
@@ -401,6 +436,7 @@ TEST(NextTest, TwoNodesWithOneSerialAreHeld) {
                 [](const Attempt& attempt) { return attempt.stage == Stage::after; });
   const auto actions = run.ask();
   EXPECT_EQ(actions.standings[1].verdict, NodeVerdict::held);
+  EXPECT_THAT(actions.standings[1].why, HasSubstr("n2 has the same serial same"));
   EXPECT_EQ(actions.standings[2].verdict, NodeVerdict::held);
   EXPECT_EQ(actions.standings[0].verdict, NodeVerdict::pending);
 }
@@ -424,6 +460,18 @@ TEST(NextTest, AWithdrawnNodeIsLeftAlone) {
   EXPECT_EQ(end.standings[1].why, "sent back");
   EXPECT_EQ(count_of(run, "n1", Stage::inventory), 0);
   EXPECT_TRUE(end.complete);
+}
+
+TEST(NextTest, DecisionsOfOneSecondApplyInTheirOrder) {
+  Acceptance run(4);
+  const auto decide = [&](DecisionKind kind, const char* why) {
+    run.results.decisions.push_back({.kind = kind, .nodes = {"n1"}, .why = why, .at = run.now});
+  };
+  decide(DecisionKind::withdraw, "first");
+  decide(DecisionKind::withdraw, "second");
+  EXPECT_EQ(run.ask().standings[1].why, "second");
+  decide(DecisionKind::retest, "");
+  EXPECT_EQ(run.verdict(run.ask(), 1), NodeVerdict::pending);
 }
 
 TEST(NextTest, ARunningAttemptIsNotStartedAgain) {
