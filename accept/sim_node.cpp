@@ -133,7 +133,7 @@ void finish_report(Report& report, std::string_view profile, std::int64_t ended,
                    const std::vector<std::string>& checks) {
   const auto started = ended - std::llround(seconds);
   report.profile = profile;
-  report.started = utc(std::chrono::sys_seconds(std::chrono::seconds(started)));
+  report.started = utc(started);
   report.duration_ms = 1000 * seconds;
   conclude(report, checks);
 }

@@ -31,10 +31,10 @@ std::optional<std::int64_t> since_time(const app::FleetCommand& command) {
   return wall_time().time_since_epoch().count() - static_cast<std::int64_t>(command.since->value);
 }
 
-std::string time_text(std::int64_t time) {
+std::string to_minutes(std::string_view time) {
   constexpr std::size_t kMinutes = 16;
-  auto text = utc(std::chrono::sys_seconds(std::chrono::seconds(time))).substr(0, kMinutes);
-  text.at(text.find('T')) = ' ';
+  std::string text(time.substr(0, kMinutes));
+  std::ranges::replace(text, 'T', ' ');
   return text;
 }
 

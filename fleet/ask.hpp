@@ -31,8 +31,8 @@ namespace muster::fleet {
 // Returns the time that --since asks for.
 [[nodiscard]] std::optional<std::int64_t> since_time(const app::FleetCommand& command);
 
-// Formats a time as "2026-11-20 12:00", UTC.
-[[nodiscard]] std::string time_text(std::int64_t time);
+// "2026-11-20 12:00" of a time in RFC 3339; empty for an empty text.
+[[nodiscard]] std::string to_minutes(std::string_view time);
 
 // Parses a date ("2026-11-20"), a time in RFC 3339, or a time before `now` ("90d", "12h"). Returns
 // 0 for an empty text.

@@ -299,7 +299,7 @@ Result<std::vector<Record>> records_of(const StoredAnswer& answer, std::int64_t 
   TRY(add({.node = answer.host,
            .profile = answer.profile,
            .context = "accept",
-           .started = utc(std::chrono::sys_seconds(std::chrono::seconds(answer.at))),
+           .started = utc(answer.at),
            .muster = answer.muster}));
   std::get<NodeReport>(records.back()).verdict.clear();
   return records;

@@ -211,7 +211,7 @@ void write_member(JsonWriter& json, const Row& row, int column) {
   const auto key = name == "time" ? std::string_view("TimeGenerated") : name;
   if (row.is_null(column)) return;
   if (is_time) {
-    return json.member(key, utc(std::chrono::sys_seconds(std::chrono::seconds(row.whole(column)))));
+    return json.member(key, utc(row.whole(column)));
   }
   if (row.type(column) == Row::Type::whole) return json.member(key, row.whole(column));
   if (row.type(column) == Row::Type::number) return json.member(key, row.number(column));
@@ -236,7 +236,7 @@ Result<void> export_values(Database& database, std::int64_t since, Output& outpu
       [&](const Row& row) {
         const auto values = values_in(row.text(4));
         const auto& keys = layouts[row.whole(3)];
-        const auto time = utc(std::chrono::sys_seconds(std::chrono::seconds(row.whole(0))));
+        const auto time = utc(row.whole(0));
         for (std::size_t i = 0; i < std::min(values.size(), keys.size()); ++i) {
           auto text = write_json_object([&](JsonWriter& json) {
             json.member("TimeGenerated", time);

@@ -19,6 +19,7 @@ namespace {
 
 using fleet::Database;
 using fleet::Row;
+using fleet::to_minutes;
 
 struct SeatLine {
   MUSTER_DESCRIBED(SeatLine);
@@ -83,7 +84,7 @@ struct Life {
 };
 
 std::string time(const Row& row, int column) {
-  return row.is_null(column) ? "" : fleet::time_text(row.whole(column));
+  return row.is_null(column) ? "" : utc(row.whole(column));
 }
 
 // `where` is the column that ?1 selects by: part or node.
@@ -207,11 +208,12 @@ std::string to_text(const Life& life) {
   }
   text += is_node ? "\n\nparts\n" : "\n\nseats\n";
   for (const auto& each : life.seats) {
-    text += fmt::format("  {:<22}{:<14}{:<18}from {} {}\n",
-                        is_node ? printable(each.serial, 20) : printable(each.node, 20),
-                        printable(each.device, 12), printable(each.slot, 16), each.started,
-                        each.ended.empty() ? fmt::format("(seen {})", each.last)
-                                           : fmt::format("to {}", each.ended));
+    text +=
+        fmt::format("  {:<22}{:<14}{:<18}from {} {}\n",
+                    is_node ? printable(each.serial, 20) : printable(each.node, 20),
+                    printable(each.device, 12), printable(each.slot, 16), to_minutes(each.started),
+                    each.ended.empty() ? fmt::format("(seen {})", to_minutes(each.last))
+                                       : fmt::format("to {}", to_minutes(each.ended)));
   }
   if (!life.incidents.empty()) {
     text += fmt::format("\n{}\n", counted(life.incidents.size(), "incident"));
@@ -220,7 +222,7 @@ std::string to_text(const Life& life) {
     const auto& each = life.incidents[i];
     const auto where = is_node ? printable(each.serial.empty() ? each.device : each.serial, 20)
                                : fmt::format("{} {}", printable(each.node, 20), each.device);
-    text += fmt::format("  {}  {:>7}  {:<22}{:<26}{}\n", each.started,
+    text += fmt::format("  {}  {:>7}  {:<22}{:<26}{}\n", to_minutes(each.started),
                         each.ended.empty() ? "open" : fmt::format("{:.1f} h", each.hours),
                         printable(each.cause, 20), where, printable(each.message, 60));
   }
@@ -229,16 +231,17 @@ std::string to_text(const Life& life) {
   }
   if (!life.findings.empty()) text += "\nopen findings\n";
   for (const auto& each : life.findings) {
-    text += fmt::format("  {}  {:<8}{:<22}{:<14}{}\n", each.started, each.outcome,
+    text += fmt::format("  {}  {:<8}{:<22}{:<14}{}\n", to_minutes(each.started), each.outcome,
                         printable(each.check, 20), printable(each.device, 12),
                         printable(each.message, 60));
   }
   if (!life.outages.empty()) text += "\nout of service in Slurm\n";
   for (std::size_t i = 0; i < std::min(kMost, life.outages.size()); ++i) {
     const auto& each = life.outages[i];
-    text += fmt::format("  {}  to {:<18}{:<10}{:<12}{}\n", each.started,
-                        each.ended.empty() ? "now" : each.ended, printable(each.state, 8),
-                        printable(each.who, 10), printable(each.reason, 60));
+    text +=
+        fmt::format("  {}  to {:<18}{:<10}{:<12}{}\n", to_minutes(each.started),
+                    each.ended.empty() ? "now" : to_minutes(each.ended), printable(each.state, 8),
+                    printable(each.who, 10), printable(each.reason, 60));
   }
   return text;
 }

@@ -441,9 +441,7 @@ std::int64_t newest_of(const Nodes& nodes) {
   return ahead == times.begin() ? 0 : *std::prev(ahead);
 }
 
-std::string date_of(std::int64_t time) {
-  return utc(std::chrono::sys_seconds(std::chrono::seconds(time))).substr(0, 10);
-}
+std::string date_of(std::int64_t time) { return utc(time).substr(0, 10); }
 
 std::optional<Side> worse_side(std::string_view unit, bool is_benchmark) {
   constexpr std::array kRates{"GB/s", "Gb/s", "TFLOPS", "MHz", "GT/s"};

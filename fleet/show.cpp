@@ -93,8 +93,8 @@ Result<void> read_nodes(Database& database, const std::string& cluster, std::int
     if (newest - at > kSilent_days * kDay_s) state.silent.push_back(std::move(name));
   }
   if (newest > 0) {
-    state.first = fleet::time_text(oldest);
-    state.last = fleet::time_text(newest);
+    state.first = utc(oldest);
+    state.last = utc(newest);
   }
   return {};
 }
@@ -175,7 +175,9 @@ std::string to_text(const FleetState& state) {
   constexpr std::size_t kMost = 8;
   auto text = fmt::format("{:<12}{}, {}", "fleet", counted(std::uint64_t(state.nodes), "node"),
                           counted(std::uint64_t(state.reports), "report"));
-  if (!state.first.empty()) text += fmt::format(", from {} to {}", state.first, state.last);
+  if (!state.first.empty())
+    text += fmt::format(", from {} to {}", fleet::to_minutes(state.first),
+                        fleet::to_minutes(state.last));
   text += '\n';
   if (state.unfinished > 0) {
     text += fmt::format("{:<12}{}: run muster fleet add again\n", "unfinished",

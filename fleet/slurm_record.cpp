@@ -76,7 +76,7 @@ Result<std::vector<SlurmJob>> parse_jobs(std::string_view text) {
 
 Result<SlurmCounts> import_slurm(Database& database, Importer& importer, std::int64_t since,
                                  const CallSlurm& call) {
-  auto from = utc(std::chrono::sys_seconds(std::chrono::seconds(since)));
+  auto from = utc(since);
   from.pop_back();  // Slurm reads the time without its zone
   TRY_ASSIGN(const auto events,
              call("sacctmgr", {"-n", "-P", "show", "event", fmt::format("start={}", from),

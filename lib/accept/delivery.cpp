@@ -30,7 +30,7 @@ constexpr double kLoadDay = 24 * kLoadHour;
 std::string utc_text(std::int64_t at) {
   constexpr std::int64_t kYear10000 = 253'402'300'800;
   if (at <= 0 || at >= kYear10000) return "";
-  return utc(std::chrono::sys_seconds(std::chrono::seconds(at)));
+  return utc(at);
 }
 
 std::string to_line(const std::vector<Cause>& causes) {

@@ -42,6 +42,10 @@ std::string utc(std::chrono::sys_seconds time) {
   return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(time.time_since_epoch().count()));
 }
 
+std::string utc(std::int64_t unix_time) {
+  return utc(std::chrono::sys_seconds(std::chrono::seconds(unix_time)));
+}
+
 std::optional<std::chrono::sys_seconds> parse_utc(std::string_view text) {
   const std::string terminated(text);
   std::tm parts{};

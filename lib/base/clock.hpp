@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstdint>
 #include <optional>
 #include <stop_token>
 #include <string>
@@ -58,6 +59,7 @@ class TimeLimit {
 
 // A time in RFC 3339: "2026-11-20T12:00:00Z".
 [[nodiscard]] std::string utc(std::chrono::sys_seconds time);
+[[nodiscard]] std::string utc(std::int64_t unix_time);
 
 // Parses a time in this form, from 1970 to 9999; empty if it is another.
 [[nodiscard]] std::optional<std::chrono::sys_seconds> parse_utc(std::string_view text);

@@ -145,6 +145,13 @@ TEST_F(FleetCommandTest, AClusterIsPrunedAndShownAlone) {
   EXPECT_THAT(out_, ContainsRegex("HBM3 +8\n"));
   EXPECT_EQ(run({.question = "part", .words = {"gpu-00070"}}), kExitHealthy);
   EXPECT_THAT(out_, HasSubstr("node gpu-00070 of west: "));
+  using enum FleetCommand::Form;
+  EXPECT_EQ(run({.question = "show", .cluster = "west", .form = json}), kExitHealthy);
+  EXPECT_THAT(out_, AllOf(testing::StartsWith(R"({"schema":"muster.fleet_show/1",)"),
+                          ContainsRegex("\"first\":\"20..-..-..T..:..:..Z\"")));
+  EXPECT_EQ(run({.question = "part", .words = {"gpu-00070"}, .form = json}), kExitHealthy);
+  EXPECT_THAT(out_, AllOf(testing::StartsWith(R"({"schema":"muster.fleet_part/1",)"),
+                          ContainsRegex("\"started\":\"20..-..-..T..:..:..Z\"")));
   for (const auto* const question : {"show", "odd", "drift", "causes", "prune"}) {
     EXPECT_EQ(run({.question = question, .cluster = "nope"}), kExitUsage) << question;
     EXPECT_EQ(notes_, "muster: cluster nope: the store has no node of it") << question;

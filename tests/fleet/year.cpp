@@ -214,9 +214,9 @@ std::string Year::report(int node, int day) const {
       R"("parts":[{}],"stack":{{"driver":"{}","kernel":"6.8.0-1021-azure"}},"muster":"0.1.0",)"
       R"("snapshot":"","checks":[{}],"findings":[{}],"probes":[{{"name":"nvml","status":"ok",)"
       R"("duration_ms":8.1}}],"values":{{{}}}}})",
-      name(node), utc(std::chrono::sys_seconds(std::chrono::seconds(time(node, day)))),
-      found.empty() ? "healthy" : "unhealthy", node, node, boot, parts(node, day),
-      new_driver ? "580.105.08" : "570.172.08", checks, findings, values(node, day));
+      name(node), utc(time(node, day)), found.empty() ? "healthy" : "unhealthy", node, node, boot,
+      parts(node, day), new_driver ? "580.105.08" : "570.172.08", checks, findings,
+      values(node, day));
 }
 
 std::vector<std::string> Year::reports() const {
