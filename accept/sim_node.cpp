@@ -110,6 +110,14 @@ Finding xid_finding(int code, int gpu) {
                       found ? known->remedy : Remedy::reset_gpu);
 }
 
+Finding failed_remap(std::string gpu) {
+  auto finding = make_finding("gpu.ecc_remapped_rows", std::move(gpu), Outcome::fail,
+                              "row remapping failed: a bad row had no spare row left",
+                              Remedy::report_to_provider);
+  finding.category = "Resource.Hpc.Unhealthy.HpcRowRemapFailure";
+  return finding;
+}
+
 // Calls `visit` for each event between `from_s` and `to_s`. Events are `mean_s` apart on average.
 template <class Visitor>
 void for_events(std::uint64_t seed, double mean_s, double from_s, double to_s, Visitor&& visit) {
@@ -265,11 +273,10 @@ Report SimNodes::check_report(std::size_t node, Stage stage, const NodeHistory& 
            .message = fmt::format("NVML lists {} GPUs, expected {}", count - 1, count),
            .observed = count - 1,
            .limit = count,
-           .remedy = Remedy::report_to_provider});
+           .remedy = Remedy::report_to_provider,
+           .category = "Resource.Hpc.Unhealthy.HpcMissingGpu"});
     } else if (fault.kind == Kind::row_remap) {
-      add(make_finding("gpu.ecc_remapped_rows", gpu, Outcome::fail,
-                       "row remapping failed: a bad row had no spare row left",
-                       Remedy::report_to_provider));
+      add(failed_remap(gpu));
     } else if (fault.kind == Kind::busy && stage != Stage::soak) {
       add(make_finding("gpu.processes", gpu, Outcome::fail,
                        "process 4242 (python, user 1000, 40.0 GiB on 1 GPU) left behind, belongs "

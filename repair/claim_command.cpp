@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <iterator>
 #include <map>
 #include <optional>
 #include <utility>
@@ -126,9 +127,7 @@ class ClaimRun {
         }
         TRY_ASSIGN(insight, follow(*azure, record, journal));
       }
-      TRY_ASSIGN(auto reports, reports_of(record.node));
-      reports.insert(reports.end(), given_.begin(), given_.end());
-      std::erase_if(reports, [&](const Report& each) { return each.node != record.node; });
+      TRY_ASSIGN(const auto reports, reports_of(record.node));
       if (const auto next = repair::next_state(record, reports)) {
         record.state = *next;
         TRY(add(journal, record));
@@ -158,12 +157,15 @@ class ClaimRun {
     return record;
   }
 
+  // Returns the reports in the node's folder and those named with --report.
   Result<std::vector<Report>> reports_of(const std::string& node) const {
     std::vector<Report> reports;
     for (const auto& file : files_of(fs::path(rules_.folder) / node, kReportEnd)) {
       TRY_ASSIGN(auto report, read_report(file.string()));
       reports.push_back(std::move(report));
     }
+    std::ranges::copy_if(given_, std::back_inserter(reports),
+                         [&](const Report& each) { return each.node == node; });
     return reports;
   }
 
@@ -175,13 +177,16 @@ class ClaimRun {
 
   Result<Claim> claim_for(const std::string& node) {
     const auto rejected = rejected_.find(node);
-    if (rejected != rejected_.end()) return rejected->second;
-    if (!command_.run.empty()) {
+    if (rejected == rejected_.end() && !command_.run.empty()) {
       return refuse(fmt::format("not a rejected node of {}", printable(command_.run)));
     }
     TRY_ASSIGN(auto reports, reports_of(node));
-    for (const auto& report : given_) {
-      if (report.node == node) reports.push_back(report);
+    if (rejected != rejected_.end()) {
+      auto claim = rejected->second;
+      repair::add_sightings(claim, reports);
+      auto missing = repair::missing_proof(claim);
+      if (!missing.empty()) return refuse(std::move(missing));
+      return claim;
     }
     auto claim = repair::make_claim(std::move(reports));
     if (!claim) return refuse(claim.error().message);

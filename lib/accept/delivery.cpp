@@ -407,12 +407,16 @@ class DeliveryMaker {
   template <class AnAttempt>
   [[nodiscard]] static CardAttempt card_attempt(const AnAttempt& attempt,
                                                 const std::vector<Cause>& causes) {
-    return {.stage = attempt.stage,
-            .number = attempt.number,
-            .end = attempt.end,
-            .started = utc_text(attempt.started),
-            .ended = utc_text(attempt.ended),
-            .result = causes.empty() ? attempt.why : to_line(causes)};
+    CardAttempt shown{.stage = attempt.stage,
+                      .number = attempt.number,
+                      .end = attempt.end,
+                      .started = utc_text(attempt.started),
+                      .ended = utc_text(attempt.ended),
+                      .result = causes.empty() ? attempt.why : to_line(causes)};
+    for (const auto& cause : causes) {
+      shown.failed.push_back(fmt::format("{} {}", cause.check, cause.device));
+    }
+    return shown;
   }
 
   const Order& order_;

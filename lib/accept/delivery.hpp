@@ -67,6 +67,7 @@ struct CardAttempt {
   MUSTER_FIELD(std::string, ended, "RFC 3339, UTC");
   MUSTER_FIELD(std::string, boot_id, "empty for a group");
   MUSTER_FIELD(std::string, result, "what it found");
+  MUSTER_UNLESS_EMPTY(std::vector<std::string>, failed, "CHECK DEVICE of each cause") = {};
 };
 
 // A node in the group whose test named another node.

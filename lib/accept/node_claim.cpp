@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/accept/node_claim.hpp"
 
+#include <fmt/format.h>
+
+#include <algorithm>
+
 namespace muster::accept {
 repair::Claim claim_of(const NodeCard& card) {
   repair::Claim claim;
@@ -17,8 +21,13 @@ repair::Claim claim_of(const NodeCard& card) {
     claim.category = cause.category;
     claim.hard = repair::is_hard_evidence(cause.category, cause.remedy);
   }
+  // A node without a cause stopped answering.
+  const auto fault = fmt::format("{} {}", claim.check, claim.device);
   for (const auto& attempt : card.attempts) {
-    if (attempt.end != AttemptEnd::fail && attempt.end != AttemptEnd::lost) continue;
+    const bool is_same = card.causes.empty() ? attempt.end == AttemptEnd::lost
+                                             : attempt.end == AttemptEnd::fail &&
+                                                   std::ranges::count(attempt.failed, fault) > 0;
+    if (!is_same) continue;
     claim.seen.push_back({attempt.ended, attempt.boot_id, attempt.result});
   }
   claim.parts = card.parts;

@@ -7,7 +7,8 @@
 
 namespace muster::accept {
 
-// Makes the claim. The retests of the acceptance have proven the fault.
+// Makes the claim of a rejected node. Retests may be too close together to prove its fault:
+// repair::missing_proof() decides that, as for any other claim.
 [[nodiscard]] repair::Claim claim_of(const NodeCard& card);
 
 }  // namespace muster::accept

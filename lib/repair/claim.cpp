@@ -56,10 +56,14 @@ const Finding* failure_in(const Report& report, const Finding& like) {
   return found == report.findings.end() ? nullptr : &*found;
 }
 
-bool is_another_observation(const Report& one, const Report& other) {
-  if (one.boot_id != other.boot_id && !one.boot_id.empty() && !other.boot_id.empty()) return true;
-  const auto apart = time_of(one) - time_of(other);
-  return apart >= minutes(10) || apart <= minutes(-10);
+// Whether two of the sightings are in different boots or at least ten minutes apart.
+bool was_seen_again(const std::vector<ClaimSighting>& seen) {
+  if (seen.empty()) return false;
+  std::set<std::string_view> boots;
+  for (const auto& each : seen) boots.insert(each.boot_id);
+  boots.erase("");
+  const auto first = parse_utc(seen.front().at), last = parse_utc(seen.back().at);
+  return boots.size() > 1 || (first && last && *last - *first >= minutes(10));
 }
 
 // Whether the provider could do something about the fault.
@@ -83,10 +87,7 @@ Claim claim_of(const Finding& finding, const std::vector<Report>& reports) {
   claim.category = finding.category;
   claim.hard = is_hard_evidence(finding.category, finding.remedy);
   claim.stack = newest.stack;
-  for (const auto& report : reports) {
-    const auto* const seen = failure_in(report, finding);
-    if (seen != nullptr) claim.seen.push_back({report.started, report.boot_id, seen->message});
-  }
+  add_sightings(claim, reports);
   for (const auto& part : newest.parts) {
     if (part.device == finding.device || (!part.address.empty() && part.address == finding.device))
       claim.parts.push_back(part);
@@ -129,31 +130,47 @@ bool is_hard_evidence(std::string_view category, Remedy remedy) {
          (is_for_good && std::ranges::count(kHardUnlessReset, word) > 0);
 }
 
+std::string missing_proof(const Claim& claim) {
+  if (claim.hard || was_seen_again(claim.seen)) return "";
+  return fmt::format(
+      "{} is not proven (seen {}{}): a claim needs the same failure in another boot or at least "
+      "ten minutes apart; make another report on the node, with muster evidence, or with "
+      "muster-bench and --report",
+      claim.check.empty() ? printable(claim.message, 200)
+                          : fmt::format("{} {}", claim.check, claim.device),
+      counted(claim.seen.size(), "time"),
+      claim.seen.empty() ? "" : fmt::format(", last at {}", claim.seen.back().at));
+}
+
+void add_sightings(Claim& claim, const std::vector<Report>& reports) {
+  Finding like;
+  like.check = claim.check;
+  like.device = claim.device;
+  for (const auto& report : reports) {
+    const auto* const seen = failure_in(report, like);
+    if (seen != nullptr) claim.seen.push_back({report.started, report.boot_id, seen->message});
+  }
+  std::ranges::stable_sort(claim.seen, {}, &ClaimSighting::at);
+}
+
 Result<Claim> make_claim(std::vector<Report> reports) {
   if (reports.empty()) {
     return make_error("no report of this node; make one with muster evidence on the node");
   }
   std::ranges::stable_sort(reports, {}, time_of);
   const auto& newest = reports.back();
-  std::string once;
+  std::string missing;
   for (const auto& finding : newest.findings) {
     if (finding.outcome != Outcome::fail || !is_of_the_provider(finding)) continue;
-    const bool again = std::ranges::any_of(reports, [&](const Report& other) {
-      return failure_in(other, finding) != nullptr && is_another_observation(newest, other);
-    });
-    if (again || is_hard_evidence(finding.category, finding.remedy))
-      return claim_of(finding, reports);
-    if (once.empty()) once = fmt::format("{} {}", finding.check, finding.device);
+    auto claim = claim_of(finding, reports);
+    auto still_missing = missing_proof(claim);
+    if (still_missing.empty()) return claim;
+    if (missing.empty()) missing = std::move(still_missing);
   }
-  if (once.empty()) {
-    return make_error(
-        "nothing to claim: the newest report, of {}, has no failure that a provider can repair",
-        newest.started);
-  }
+  if (!missing.empty()) return make_error(std::move(missing));
   return make_error(
-      "{} failed once, at {}: a claim needs the same failure in another boot or at "
-      "least ten minutes apart; run muster evidence on the node again",
-      once, newest.started);
+      "nothing to claim: the newest report, of {}, has no failure that a provider can repair",
+      newest.started);
 }
 
 RepairRecord record_of(const Claim& claim, std::string_view provider) {
@@ -323,8 +340,10 @@ std::string claim_text(const Claim& claim) {
   for (const auto& each : claim.seen) {
     add("seen", fmt::format("{} boot {}: {}", each.at, each.boot_id, each.message));
   }
-  add("proof", claim.hard ? "hard evidence: the part is missing or reports its own failure"
-                          : "the same check failed again");
+  const auto missing = missing_proof(claim);
+  add("proof", claim.hard        ? "hard evidence: the part is missing or reports its own failure"
+               : missing.empty() ? std::string_view("the same check failed again")
+                                 : missing);
   if (!claim.partners.empty()) add("partners", fmt::format("{}", fmt::join(claim.partners, ", ")));
   for (const auto& line : claim.kernel_lines) add("kernel", line);
   for (const auto& [name, version] : claim.stack) add(name, version);

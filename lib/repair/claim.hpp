@@ -55,9 +55,14 @@ struct Claim {
 // that it is broken.
 [[nodiscard]] bool is_hard_evidence(std::string_view category, Remedy remedy);
 
-// Returns the first proven failure of the newest report. A failure is proven by hard evidence, or
-// if the same check failed on the same device in another boot or ten minutes apart. An error says
-// which proof is missing.
+// Returns which proof a claim lacks; empty if it is proven, by hard evidence or because the fault
+// was seen in several boots or at least ten minutes apart.
+[[nodiscard]] std::string missing_proof(const Claim& claim);
+
+// Adds each report in which the same check failed on the same device.
+void add_sightings(Claim& claim, const std::vector<Report>& reports);
+
+// Returns the first proven failure of the newest report. An error says which proof is missing.
 [[nodiscard]] Result<Claim> make_claim(std::vector<Report> reports);
 
 // Makes the journal's record of a claim, in the state `prepared`.

@@ -69,7 +69,7 @@ states() {
 expect 1 'muster evidence' gpu-1
 expect 2 'read standard input: Is a directory' gpu-1 --report - <"$folder"
 report gpu-1 2026-11-01T10:00:00Z a fail S1
-expect 1 'failed once' gpu-1
+expect 1 'is not proven (seen 1 time' gpu-1
 report gpu-1 2026-11-01T11:00:00Z b fail S1
 expect 0 '"impactedResourceId":"/subscriptions/sub-1/resourceGroups/gpus/providers/Microsoft.Compute/virtualMachines/gpu-1"' gpu-1
 expect 0 'serial S1' gpu-1 --provider text

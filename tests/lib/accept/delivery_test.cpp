@@ -5,6 +5,7 @@
 #include <array>
 #include <utility>
 
+#include "lib/accept/node_claim.hpp"
 #include "lib/base/json_write.hpp"
 #include "tests/lib/accept/sample_delivery.hpp"
 #include "tests/support/matchers.hpp"
@@ -128,6 +129,45 @@ TEST(DeliveryTest, PartnersAreProvenIfTheyWereNeverNamed) {
   actions.standings[0].verdict = NodeVerdict::rejected;
   const auto delivery = make_delivery(order, results, actions, std::vector<NodeFacts>(3), {}, {});
   EXPECT_THAT(delivery.cards.at(0).partners, ElementsAre(Partner{"b", true}, Partner{"c", false}));
+}
+
+CardAttempt failure_at(std::string ended, std::string fault) {
+  return {.end = AttemptEnd::fail,
+          .ended = std::move(ended),
+          .boot_id = "a",
+          .failed = {std::move(fault)}};
+}
+
+TEST(NodeClaimTest, NeedsTheProofThatEveryClaimNeeds) {
+  NodeCard card{.node = "n1", .causes = {{.check = "bench.gemm", .device = "gpu3"}}};
+  card.attempts = {failure_at("2026-11-01T10:00:00Z", "bench.gemm gpu3"),
+                   failure_at("2026-11-01T10:05:00Z", "bench.gemm gpu3"),
+                   failure_at("2026-11-01T10:30:00Z", "bench.gemm gpu4")};
+  EXPECT_THAT(repair::missing_proof(claim_of(card)),
+              HasSubstr("bench.gemm gpu3 is not proven (seen 2 times, last at "
+                        "2026-11-01T10:05:00Z)"));
+  EXPECT_THAT(repair::claim_text(claim_of(card)), HasSubstr("proof       bench.gemm gpu3 is not"));
+  auto other_boot = card;
+  other_boot.attempts[1].boot_id = "b";
+  EXPECT_EQ(repair::missing_proof(claim_of(other_boot)), "");
+  auto later = card;
+  later.attempts[1].ended = "2026-11-01T10:10:00Z";
+  EXPECT_EQ(repair::missing_proof(claim_of(later)), "");
+  card.causes[0].category = "Resource.Hpc.Unhealthy.HpcRowRemapFailure";
+  card.causes[0].remedy = Remedy::reset_gpu;
+  EXPECT_NE(repair::missing_proof(claim_of(card)), "");
+  card.causes[0].remedy = Remedy::report_to_provider;
+  EXPECT_EQ(repair::missing_proof(claim_of(card)), "");
+}
+
+TEST(NodeClaimTest, ANodeWithoutACauseWasLostRepeatedly) {
+  NodeCard card{.node = "n1", .why = "it did not return within 30 min"};
+  card.attempts = {{.end = AttemptEnd::lost, .ended = "2026-11-01T10:00:00Z"},
+                   failure_at("2026-11-01T10:30:00Z", "bench.gemm gpu4")};
+  EXPECT_THAT(repair::missing_proof(claim_of(card)),
+              HasSubstr("it did not return within 30 min is not proven (seen 1 time"));
+  card.attempts.push_back({.end = AttemptEnd::lost, .ended = "2026-11-01T10:30:00Z"});
+  EXPECT_EQ(repair::missing_proof(claim_of(card)), "");
 }
 
 TEST(DeliveryTest, ListsWhatDiffersAndWhatWasNotObserved) {

@@ -59,16 +59,19 @@ TEST(MakeClaimTest, NeedsTheSameFailureTwiceOrHardEvidence) {
   const auto slow = failure("bench.gemm", "gpu3");
   const auto once = report("2026-11-01T10:00:00Z", "a", {slow});
   EXPECT_THAT(why_not({}), HasSubstr("muster evidence"));
-  EXPECT_THAT(why_not({once}), HasSubstr("bench.gemm gpu3 failed once"));
+  EXPECT_THAT(
+      why_not({once}),
+      HasSubstr("bench.gemm gpu3 is not proven (seen 1 time, last at 2026-11-01T10:00:00Z): "));
   // Nine minutes apart, in the same boot.
-  EXPECT_THAT(why_not({once, report("2026-11-01T10:09:00Z", "a", {slow})}), HasSubstr("once"));
+  EXPECT_THAT(why_not({once, report("2026-11-01T10:09:00Z", "a", {slow})}),
+              HasSubstr("seen 2 times"));
   EXPECT_EQ(why_not({once, report("2026-11-01T10:10:00Z", "a", {slow})}), "");
   EXPECT_EQ(why_not({once, report("2026-11-01T10:01:00Z", "b", {slow})}), "");
   // Another device, and another check.
   EXPECT_THAT(why_not({once, report("2026-11-01T12:00:00Z", "a", {failure("bench.gemm", "gpu4")})}),
-              HasSubstr("bench.gemm gpu4 failed once"));
+              HasSubstr("bench.gemm gpu4 is not proven (seen 1 time"));
   EXPECT_THAT(why_not({once, report("2026-11-01T12:00:00Z", "a", {failure("gpu.clocks", "gpu3")})}),
-              HasSubstr("once"));
+              HasSubstr("gpu.clocks gpu3 is not proven"));
   // It passes now.
   EXPECT_THAT(why_not({once, once, report("2026-11-01T12:00:00Z", "a", {})}),
               HasSubstr("nothing to claim"));
