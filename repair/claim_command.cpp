@@ -93,6 +93,10 @@ class ClaimRun {
     TRY_ASSIGN(const auto payload, payload_of(claim));
     TRY_ASSIGN(auto record, reserve(claim));
     if (!command_.send) {
+      caller_.console.note(
+          fmt::format("muster: {}: claim {} is prepared; if it is not handed in, end it with "
+                      "muster repair --resolve {}=cancelled",
+                      printable(node, 100), record.id, record.id));
       return caller_.console.out(payload);
     }
     if (claim.evidence.empty() && !command_.no_evidence) {

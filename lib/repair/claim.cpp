@@ -200,8 +200,8 @@ const RepairRecord* open_claim(const std::vector<RepairRecord>& operations,
                                ? each.node == claim.node
                                : each.physical_host == claim.physical_host;
     return each.rung == Rung::claim && is_open(each.state) && each.state != State::reopened &&
-           each.provider == claim.provider && same_host && each.serials == claim.serials &&
-           each.category == claim.category && each.check == claim.check;
+           same_host && each.serials == claim.serials && each.category == claim.category &&
+           each.check == claim.check;
   };
   const auto found = std::find_if(operations.rbegin(), operations.rend(), is_same);
   return found == operations.rend() ? nullptr : &*found;

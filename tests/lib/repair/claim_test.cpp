@@ -199,14 +199,15 @@ TEST(OpenClaimTest, IsOnePerHostPartAndCategory) {
   // The same host under another name.
   other.node = "gpu-7";
   EXPECT_NE(open_claim({other}, claim), nullptr);
+  other.provider = "gcp";
+  EXPECT_NE(open_claim({other}, claim), nullptr) << "printed for another provider";
   for (const auto state : {State::verified, State::cancelled, State::reopened}) {
     other.state = state;
     EXPECT_EQ(open_claim({other}, claim), nullptr);
   }
   for (const auto change : {+[](RepairRecord& each) { each.physical_host = "other"; },
                             +[](RepairRecord& each) { each.serials = {"2"}; },
-                            +[](RepairRecord& each) { each.category = "other"; },
-                            +[](RepairRecord& each) { each.provider = "gcp"; }}) {
+                            +[](RepairRecord& each) { each.category = "other"; }}) {
     other = claim;
     other.state = State::sent;
     change(other);
