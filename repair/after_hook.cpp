@@ -19,7 +19,7 @@ void start_after_hook(const HookCommand& command, const HookedNode& node, const 
   const bool is_due = node.was_resumed || (node.is_drained && !node.was_drained);
   if (!is_due || command.context != "periodic") return;
   const auto rules =
-      repair::read_repair_rules(sources_of(caller.variables, command.root, command.settings));
+      repair::read_repair_rules(sources_of(caller.variables, command.root, {}), command.root);
   if (!rules) return log_warning(rules.error().message);
   if (rules->automatic.empty()) return;
   std::vector<std::string> words{"repair",      node.name, "--go",

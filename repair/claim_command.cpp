@@ -288,7 +288,8 @@ class ClaimRun {
 }  // namespace
 
 int run_claim(const ClaimCommand& command, const Caller& caller) {
-  const auto rules = repair::read_repair_rules(sources_of(caller.variables, command.root, {}));
+  const auto rules =
+      repair::read_repair_rules(sources_of(caller.variables, command.root, {}), command.root);
   if (!rules) {
     return fail(caller, {.status = kExitConfiguration, .message = rules.error().message});
   }

@@ -51,8 +51,7 @@ Variables environment_of(const Variables& variables) {
   return kept;
 }
 
-// A part of file names, and an argument.
-// The start of a file, of this user's.
+// Returns the start of a regular file; empty if it cannot be read.
 std::string read_start(const fs::path& file, std::size_t most) {
   std::string content;
   const Descriptor opened(
@@ -249,10 +248,9 @@ class EvidenceRun {
     auto prefix = command_.output;
     std::erase_if(stamp_, [](char c) { return c == '-' || c == ':'; });
     if (prefix.empty()) {
-      const auto rules = read_repair_rules(sources_);
+      const auto rules = read_repair_rules(sources_, command_.root);
       if (!rules) return bad_configuration(rules.error());
-      const auto root = command_.root == "/" ? "" : command_.root;
-      const auto folder = make_folders(fmt::format("{}{}", root, rules->folder), node_);
+      const auto folder = make_folders(rules->folder, node_);
       if (!folder) return undecided(folder.error());
       prefix = (*folder / stamp_).string();
     }
@@ -368,7 +366,7 @@ int run_evidence(const EvidenceCommand& command, const Caller& caller) {
 
 Result<void> start_evidence(const std::string& root, const std::string& node,
                             const Variables& variables, const std::filesystem::path& muster) {
-  TRY_ASSIGN(const auto rules, read_repair_rules(sources_of(variables, root, {})));
+  TRY_ASSIGN(const auto rules, read_repair_rules(sources_of(variables, root, {}), root));
   if (!rules.evidence) return {};
   return start_detached(muster, {"evidence", "--node", node, "--root", root},
                         environment_of(variables));

@@ -391,7 +391,8 @@ Result<std::vector<std::string>> nodes_of(const RepairCommand& command, const Si
 }  // namespace
 
 int run_repair(const RepairCommand& command, const Caller& caller) {
-  const auto rules = repair::read_repair_rules(sources_of(caller.variables, command.root, {}));
+  const auto rules =
+      repair::read_repair_rules(sources_of(caller.variables, command.root, {}), command.root);
   if (!rules) return fail(caller, bad_configuration(rules.error()).value());
   if (!command.resolve.empty()) {
     const auto done = resolve(command, *rules, caller);

@@ -6,10 +6,13 @@
 
 namespace muster::repair {
 
-Result<RepairRules> read_repair_rules(const ProfileSources& sources) {
+Result<RepairRules> read_repair_rules(const ProfileSources& sources,
+                                      const std::filesystem::path& root) {
   TRY_ASSIGN(const auto site, read_site(sources));
   RepairRules rules;
   TRY(read_block(site, "repair", site.repair, rules, check_values));
+  const auto folder = std::filesystem::path(rules.folder).relative_path();
+  rules.folder = (std::filesystem::absolute(root) / folder).string();
   return rules;
 }
 

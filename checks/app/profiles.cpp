@@ -252,7 +252,7 @@ struct Validation {
     const auto before = reported.size();
     check_profile(site.profile.empty() ? "generic" : site.profile, site);
     check_slurm(site);
-    if (const auto rules = repair::read_repair_rules(sources); !rules) {
+    if (const auto rules = repair::read_repair_rules(sources, root); !rules) {
       report_error(rules.error().message);
     }
     std::error_code failure;

@@ -31,7 +31,7 @@ mkdir --parents "$folder/root/etc/muster"
 cat >"$folder/root/etc/muster/muster.yaml" <<YAML
 schema: muster.site/1
 repair:
-  folder: $folder/repair
+  folder: /repair
   provider: azure
   azure:
     subscription: sub-1
@@ -42,13 +42,13 @@ YAML
 
 # report NODE TIME BOOT OUTCOME SERIAL
 report() {
-  (umask 077 && mkdir --parents "$folder/repair/$1")
+  (umask 077 && mkdir --parents "$folder/root/repair/$1")
   local findings='[]'
   if [[ $4 == fail ]]; then
     findings='[{"check":"gpu.nvlink","device":"gpu3","outcome":"fail","message":"hostile \" \\ \u001b[2J text","remedy":"report_to_provider","category":"Resource.Hpc.Unhealthy.NvLink"}]'
   fi
   printf '{"schema":"muster.report/1","node":"%s","profile":"p","context":"boot","started":"%s","duration_ms":1,"verdict":"unhealthy","boot_id":"%s","physical_host":"GGBB1","parts":[{"kind":"gpu","device":"gpu3","serial":"%s","model":"H100"}],"checks":[{"id":"gpu.nvlink","outcome":"%s"}],"findings":%s,"probes":[]}\n' \
-    "$1" "$2" "$3" "$5" "$4" "$findings" >"$folder/repair/$1/${2//[-:]/}.report.json"
+    "$1" "$2" "$3" "$5" "$4" "$findings" >"$folder/root/repair/$1/${2//[-:]/}.report.json"
 }
 failures=0
 # expect STATUS TEXT WORDS...: the status of `muster claim WORDS`, and a text in its output.
@@ -63,7 +63,7 @@ expect() {
   fi
 }
 states() {
-  sed -E 's/.*"state":"([a-z]+)".*/\1/' "$folder/repair/journal.jsonl" | paste --serial --delimiters=' '
+  sed -E 's/.*"state":"([a-z]+)".*/\1/' "$folder/root/repair/journal.jsonl" | paste --serial --delimiters=' '
 }
 
 expect 1 'muster evidence' gpu-1
@@ -109,7 +109,7 @@ report gpu-1 "$future" c pass S3
 expect 0 'verified' --poll gpu-1
 # The metadata service is not there.
 sed --in-place "s|identity: .*|identity: http://127.0.0.1:1|" "$folder/root/etc/muster/muster.yaml"
-echo bundle >"$folder/repair/gpu-2/20261101T110000Z.evidence.tar.gz"
+echo bundle >"$folder/root/repair/gpu-2/20261101T110000Z.evidence.tar.gz"
 expect 2 'no token from http://127.0.0.1:1' gpu-2 --send
 
 if grep complaint "$folder/log"; then failures=$((failures + 1)); fi

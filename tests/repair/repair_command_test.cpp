@@ -53,7 +53,7 @@ class RepairCommandTest : public SlurmTest {
   RepairCommandTest() {
     slurm_.program("node", kNode);
     slurm_.program("squeue", "cat \"$D/jobs\"");
-    slurm_.site(fmt::format("repair:\n  folder: {}\n  by: {}\n", path("repair"), path("bin/node")));
+    slurm_.site(fmt::format("repair:\n  folder: /repair\n  by: {}\n", path("bin/node")));
     for (const auto* empty : {"fault", "processes", "jobs"}) dir_.write(empty, "");
     for (const auto* obeys : {"evidence", "reset", "restart"}) dir_.write(obeys, "");
     dir_.write("boot", "boot-1");
@@ -100,7 +100,7 @@ class RepairCommandTest : public SlurmTest {
   }
 
   [[nodiscard]] std::vector<RepairRecord> records() const {
-    const auto read = RepairJournal::read(path("repair"));
+    const auto read = RepairJournal::read(path("root/repair"));
     EXPECT_TRUE(read) << read.error().message;
     return read.value_or(std::vector<RepairRecord>());
   }
@@ -142,7 +142,7 @@ TEST_F(RepairCommandTest, ResetsAGpuAndVerifiesIt) {
                                     HasSubstr("reset_gpu succeeded")));
   EXPECT_THAT(run({}), HasSubstr("passes now"));
   std::vector<std::string> kept;
-  for (const auto& entry : std::filesystem::directory_iterator(path("repair/n7"))) {
+  for (const auto& entry : std::filesystem::directory_iterator(path("root/repair/n7"))) {
     kept.push_back(entry.path().extension());
   }
   EXPECT_THAT(kept, ElementsAre(".json"));
@@ -150,7 +150,7 @@ TEST_F(RepairCommandTest, ResetsAGpuAndVerifiesIt) {
 
 TEST_F(RepairCommandTest, ARefusedHungOrIneffectiveResetLeadsToTheNextRung) {
   for (const auto* reset : {"refuse", "hang", "lie"}) {
-    std::filesystem::remove_all(path("repair"));
+    std::filesystem::remove_all(path("root/repair"));
     dir_.write("reset", reset);
     EXPECT_THAT(go(), HasSubstr("reset_gpu failed: ")) << reset;
     EXPECT_EQ(status_, 1);
@@ -173,7 +173,7 @@ TEST_F(RepairCommandTest, ALostConnectionNeedsAPerson) {
 
 TEST_F(RepairCommandTest, ARunThatWasKilledIsNotRepeated) {
   for (const auto* reset : {"die_before", "die_after"}) {
-    std::filesystem::remove_all(path("repair"));
+    std::filesystem::remove_all(path("root/repair"));
     dir_.write("fault", "");
     dir_.write("reset", reset);
     go_and_die();
@@ -184,8 +184,8 @@ TEST_F(RepairCommandTest, ARunThatWasKilledIsNotRepeated) {
 }
 
 TEST_F(RepairCommandTest, ADamagedJournalStopsEverything) {
-  dir_.write("repair/journal.jsonl", "{\"id\": ");
-  ::chmod(path("repair").c_str(), 0700);
+  dir_.write("root/repair/journal.jsonl", "{\"id\": ");
+  ::chmod(path("root/repair").c_str(), 0700);
   EXPECT_THAT(go(), HasSubstr("a damaged record"));
   EXPECT_EQ(status_, 2);
   EXPECT_THAT(content("calls"), Not(HasSubstr("reset")));
@@ -211,9 +211,9 @@ TEST_F(RepairCommandTest, WithoutEvidenceItContinuesAndReportsIt) {
 }
 
 TEST_F(RepairCommandTest, UsesTheEvidenceThatTheHookCollected) {
-  dir_.write("repair/n7/20270115T070000Z.evidence.tar.gz", "before the drain");
-  dir_.write("repair/n7/20270115T080500Z.evidence.tar.gz", "");
-  ::chmod(path("repair").c_str(), 0700);
+  dir_.write("root/repair/n7/20270115T070000Z.evidence.tar.gz", "before the drain");
+  dir_.write("root/repair/n7/20270115T080500Z.evidence.tar.gz", "");
+  ::chmod(path("root/repair").c_str(), 0700);
   dir_.write("reset", "heal");
   static_cast<void>(go());
   EXPECT_THAT(content("calls"), Not(HasSubstr(" evidence ")));
@@ -276,7 +276,7 @@ TEST_F(RepairCommandTest, ARebootEndsWithANewBoot) {
 
 TEST_F(RepairCommandTest, APreparedClaimMayBeWithdrawn) {
   {
-    auto journal = RepairJournal::open(path("repair"));
+    auto journal = RepairJournal::open(path("root/repair"));
     ASSERT_TRUE(journal);
     ASSERT_TRUE(journal->add({.id = "c1",
                               .at = "2027-01-15T08:00:00Z",

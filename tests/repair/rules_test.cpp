@@ -15,18 +15,19 @@ class RepairRulesTest : public ::testing::Test {
  protected:
   [[nodiscard]] Result<RepairRules> rules(std::string_view block) const {
     dir_.write("muster.yaml", fmt::format("schema: muster.site/1\n{}", block));
-    return read_repair_rules({.site = dir_.path()});
+    return read_repair_rules({.site = dir_.path()}, "/");
   }
 
   TempDir dir_;
 };
 
 TEST_F(RepairRulesTest, DoNothingByThemselvesWithoutTheBlock) {
-  const auto none = read_repair_rules({.site = dir_.path()});
+  const auto none = read_repair_rules({.site = dir_.path()}, "/");
   ASSERT_TRUE(none) << none.error().message;
   EXPECT_FALSE(none->evidence);
   EXPECT_TRUE(none->automatic.empty());
   EXPECT_EQ(none->folder, "/var/lib/muster/repair");
+  EXPECT_EQ(read_repair_rules({}, "/tree")->folder, "/tree/var/lib/muster/repair");
 }
 
 TEST_F(RepairRulesTest, AreReadOverTheDefaults) {

@@ -41,8 +41,9 @@ class RepairInSlurm : public MusterInSlurm {
     const auto reach = trees_.path() / "reach";
     write("reach", kReach);
     std::filesystem::permissions(reach, std::filesystem::perms(0755));
-    site_ = fmt::format("repair: {{folder: {}/repair, by: {}, automatic: [{}]}}\n",
-                        trees_.path().string(), reach.string(), "");
+    // The folder is next to the trees, which a repair swaps.
+    site_ = fmt::format("repair: {{folder: /../repair, by: {}, automatic: [{}]}}\n", reach.string(),
+                        "");
   }
 
   // A file next to the trees of nodes.
