@@ -252,9 +252,7 @@ struct Validation {
     const auto before = reported.size();
     check_profile(site.profile.empty() ? "generic" : site.profile, site);
     check_slurm(site);
-    if (const auto rules = repair::read_repair_rules(sources, root); !rules) {
-      report_error(rules.error().message);
-    }
+    check_repair(site);
     std::error_code failure;
     const bool exists = std::filesystem::exists(site.shown, failure);
     if (!exists) {
@@ -287,6 +285,14 @@ struct Validation {
                                printable(glob, 80), suggestion(glob, check_ids())));
     }
     if (!block.rules.nhc_conf.empty()) check_nhc_conf(block.rules.nhc_conf);
+  }
+
+  void check_repair(const SiteFile& site) {
+    const auto rules = repair::read_repair_rules(sources, root);
+    if (!rules) return report_error(rules.error().message);
+    if (!rules->by.starts_with('/')) return;
+    const auto trouble = file_trouble({"repair.by", rules->by, X_OK}, site, root);
+    if (!trouble.empty()) report_error(trouble);
   }
 
   void check_nhc_conf(const std::string& file) {

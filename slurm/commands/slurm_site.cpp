@@ -52,23 +52,6 @@ std::string trouble_with(const SiteFile& site, const Yaml& block, std::string_vi
   return fmt::format("{}: '{}' {}", place_of(noted, site, path), path, broken.what);
 }
 
-struct NamedFile {
-  std::string_view key, path;
-  int access = R_OK;
-};
-
-// Why the file cannot be used; empty if it can, or if the key names none.
-std::string file_trouble(const NamedFile& named, const SiteFile& site, std::string_view root) {
-  if (named.path.empty()) return "";
-  const auto path = fmt::format("{}{}", root == "/" ? "" : root, named.path);
-  if (::access(path.c_str(), named.access) == 0) return "";
-  const auto why = errno_text(errno);
-  const auto* key = site.slurm.find(named.key.substr(0, named.key.find('.')));
-  return fmt::format("{}: 'slurm.{}' names {}: {}",
-                     at(site.shown, key == nullptr ? site.slurm.line : key->line), named.key,
-                     printable(path), why);
-}
-
 constexpr std::string_view kSocket = "/dev/log";
 constexpr std::string_view kJournal = "/run/systemd/journal/socket";
 
@@ -106,6 +89,22 @@ bool send_as(int type, const sockaddr_un& address, std::string_view message) {
 
 }  // namespace
 
+std::string file_trouble(const NamedFile& named, const SiteFile& site, std::string_view root) {
+  if (named.path.empty()) return "";
+  const auto path = below_root(root, named.path);
+  int code = ::access(path.c_str(), named.access) == 0 ? 0 : errno;
+  std::error_code ignored;
+  const bool is_folder = std::filesystem::is_directory(path, ignored);
+  if (code == 0 && is_folder != named.is_folder) code = is_folder ? EISDIR : ENOTDIR;
+  if (code == 0) return "";
+  const auto words = split(named.key, '.');
+  const auto& block = words[0] == "repair" ? site.repair : site.slurm;
+  const auto* key = block.find(words[1]);
+  return fmt::format("{}: '{}' names {}: {}",
+                     at(site.shown, key == nullptr ? block.line : key->line), named.key,
+                     printable(path), errno_text(code));
+}
+
 SlurmBlock validate_slurm_block(const SiteFile& site, std::string_view root) {
   SlurmBlock block;
   if (site.slurm.kind == Yaml::Kind::null) return block;
@@ -130,14 +129,14 @@ SlurmBlock validate_slurm_block(const SiteFile& site, std::string_view root) {
   std::vector<NamedFile> files;
   if (site.slurm.find("programs") != nullptr) {
     for (const auto folder : split(rules.programs, ':'))
-      files.push_back({"programs", folder, X_OK});
+      files.push_back({"slurm.programs", folder, X_OK, true});
   }
-  files.insert(files.end(), {{"nhc_conf", rules.nhc_conf},
-                             {"conf", rules.conf},
-                             {"metrics.file", folder_of_metrics},
-                             {"tell.program", rules.tell.program, X_OK},
-                             {"sweep.results", rules.sweep.results},
-                             {"sweep.script", rules.sweep.script}});
+  files.insert(files.end(), {{"slurm.nhc_conf", rules.nhc_conf},
+                             {"slurm.conf", rules.conf},
+                             {"slurm.metrics.file", folder_of_metrics, R_OK, true},
+                             {"slurm.tell.program", rules.tell.program, X_OK},
+                             {"slurm.sweep.results", rules.sweep.results, R_OK, true},
+                             {"slurm.sweep.script", rules.sweep.script}});
   for (const auto& file : files) {
     if (auto why = file_trouble(file, site, root); !why.empty()) {
       block.troubles.push_back(std::move(why));

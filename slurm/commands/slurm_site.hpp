@@ -4,6 +4,7 @@
 #pragma once
 
 #include <sys/types.h>
+#include <unistd.h>
 
 #include <chrono>
 #include <filesystem>
@@ -66,6 +67,17 @@ struct SlurmBlock {
   slurm::Rules rules;                 // with the values of the valid keys
   std::vector<std::string> troubles;  // one line for each mistake, with file and line
 };
+
+// A file or folder that muster.yaml names.
+struct NamedFile {
+  std::string_view key, path;  // "slurm.tell.program"
+  int access = R_OK;
+  bool is_folder = false;
+};
+
+// Returns why the file cannot be used below `root`; empty if it can, or if the key names none.
+[[nodiscard]] std::string file_trouble(const NamedFile& named, const SiteFile& site,
+                                       std::string_view root);
 
 // Validates the block, and checks that the files that it names exist below `root`.
 [[nodiscard]] SlurmBlock validate_slurm_block(const SiteFile& site, std::string_view root);

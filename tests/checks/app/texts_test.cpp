@@ -302,6 +302,27 @@ TEST_F(ValidateTest, ReportsWhatAKeyMustNotHave) {
               HasSubstr("muster.yaml:2: 'slurm.tests_budget' must be 5 s to 10 min\n"));
   EXPECT_THAT(troubles_of("repair:\n  automatic: [claim]\n"),
               HasSubstr("etc/muster/muster.yaml:2: 'repair.automatic' has \"claim\""));
+  EXPECT_THAT(troubles_of("overrides:\n  host:\n    kernel_log: {kinds: {foo: fail}}\n"),
+              AllOf(HasSubstr("kinds.foo' has the unknown name \"foo\"; known here: "),
+                    Not(HasSubstr("ignore, ignore"))));
+}
+
+TEST_F(ValidateTest, ChecksTheProgramsThatItNames) {
+  dir_.write("bin/reach", "");
+  std::filesystem::create_directories(dir_.path() / "opt");
+  for (const auto& [program, why] :
+       {std::pair{"/none", "No such file or directory"},
+        std::pair{"/bin/reach", "Permission denied"}, std::pair{"/opt", "Is a directory"}}) {
+    EXPECT_THAT(troubles_of(fmt::format("repair:\n  by: {}\n", program)),
+                EndsWith(fmt::format("muster.yaml:2: 'repair.by' names {}{}: {}\n",
+                                     dir_.path().string(), program, why)));
+    EXPECT_THAT(troubles_of(fmt::format("slurm:\n  tell: {{program: {}}}\n", program)),
+                HasSubstr(fmt::format("'slurm.tell.program' names {}{}: {}\n", dir_.path().string(),
+                                      program, why)));
+  }
+  std::filesystem::permissions(dir_.path() / "bin/reach", std::filesystem::perms(0755));
+  dir_.write("etc/muster/muster.yaml", "repair: {by: /bin/reach}\n");
+  EXPECT_EQ(validate(), 0) << caller_.notes();
 }
 
 TEST_F(ValidateTest, ReadsOverridesAndProfilesLikeARun) {
