@@ -97,10 +97,14 @@ struct Replay {
   std::vector<FleetNode> fleet = {};
 
   [[nodiscard]] int run() {
-    auto named = Destination::open(caller.console, command.output);
-    const int lost = named ? kExitHealthy : fail(caller, undecided(named.error()).value());
-    // If the file cannot be opened, print the reports instead of losing them.
-    auto destination = named ? std::move(named) : Destination::open(caller.console, "");
+    // A file is written at the end: if that fails, the reports are printed instead.
+    const bool is_file = descriptor_named(command.output) != STDOUT_FILENO;
+    std::string content;
+    const auto write = [&](std::string_view text) {
+      if (!is_file) return caller.console.out(text);
+      content += text;
+      return Result<void>();
+    };
     Result<void> written;
     int status = kExitHealthy;
     auto* const join = files.size() > 1 ? row_of(command.format).join : nullptr;
@@ -114,20 +118,20 @@ struct Replay {
                             [](int a, int b) { return severity(a) < severity(b); });
           if (judged.node) fleet.push_back(*judged.node);
           if (join == nullptr) {
-            written = destination->write(judged.text);
+            written = write(judged.text);
           } else if (!judged.text.empty()) {
             documents.push_back(std::move(judged.text));
           }
           return written.has_value();
         });
-    if (join != nullptr) written = destination->write(join(documents));
+    if (join != nullptr) written = write(join(documents));
     if (written && has_table()) {
-      written = destination->write(
-          fleet_table(fleet, files.size() - fleet.size(), width_of(command, caller.console)));
+      written =
+          write(fleet_table(fleet, files.size() - fleet.size(), width_of(command, caller.console)));
     }
-    if (written) written = destination->finish();
+    if (is_file) return deliver(caller, command.output, content, status);
     if (!written) return fail(caller, undecided(written.error()).value());
-    return lost == kExitHealthy ? status : lost;
+    return status;
   }
 
   [[nodiscard]] JudgedFile judge_file(const std::string& file) const {

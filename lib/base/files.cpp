@@ -83,7 +83,7 @@ Result<FileReplacement> FileReplacement::begin(const std::filesystem::path& file
   }
   std::string temporary = fmt::format("{}.XXXXXX", made.name_);
   made.descriptor_ = ::mkostemp(temporary.data(), O_CLOEXEC);
-  if (made.descriptor_ < 0) return os_error("create", fmt::format("{}.*", made.name_), errno);
+  if (made.descriptor_ < 0) return os_error("create", made.name_, errno);
   made.temporary_ = std::move(temporary);
   const auto new_mode = exists ? status.st_mode & 0777 : less_umask(mode);
   if (::fchmod(made.descriptor_, new_mode) != 0) return os_error("write", made.name_, errno);

@@ -108,7 +108,18 @@ TEST_F(ReplayTest, ReportsThatCannotBeWrittenArePrinted) {
   EXPECT_EQ(replay({.output = path("missing/report"), .snapshots = {path("a.json")}}),
             kExitUndecided);
   EXPECT_THAT(caller_.out(), HasSubstr("verdict  a is unknown"));
-  EXPECT_THAT(caller_.notes(), HasSubstr("No such file or directory"));
+  EXPECT_THAT(caller_.notes(), EndsWith("missing/report: No such file or directory\n"));
+}
+
+TEST_F(ReplayTest, ReportsThatDoNotFitOnTheDiskArePrinted) {
+  for (const auto* name : {"a", "b"}) dir_.write(fmt::format("in/{}.json", name), written(name));
+  for (const auto format : {Format::text, Format::json, Format::junit}) {
+    caller_ = {};
+    EXPECT_EQ(replay({.format = format, .output = "/dev/full", .snapshots = {path("in")}}),
+              kExitUndecided);
+    EXPECT_THAT(caller_.out(), AllOf(HasSubstr("a"), HasSubstr("b")));
+    EXPECT_EQ(caller_.notes(), "muster: write /dev/full: No space left on device\n");
+  }
 }
 
 TEST_F(ReplayTest, NamesAnUnreadableSnapshotAndJudgesTheOthers) {
