@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "checks/app/commands.hpp"
+#include "lib/base/host_name.hpp"
 #include "lib/command/version.hpp"
 #include "lib/hosts/hostlist.hpp"
 
@@ -334,6 +335,11 @@ Result<void> finish(RepairCommand& command, const Words& words) {
       {resolves && (command.go || command.shadow || !words.empty()),
        "--resolve takes no nodes, and excludes --go and --shadow"},
   });
+}
+
+Result<void> finish(EvidenceCommand& command, const Words& /*words*/) {
+  if (command.node.empty() || is_host_name(command.node)) return {};
+  return make_error("--node: invalid node name \"{}\"", printable(command.node, 80));
 }
 
 Result<void> finish(ClaimCommand& command, const Words& words) {

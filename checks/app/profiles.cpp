@@ -279,9 +279,10 @@ struct Validation {
   void check_slurm(const SiteFile& site) {
     const auto block = validate_slurm_block(site, root);
     for (const auto& trouble : block.troubles) report_error(trouble);
-    for (const auto& [glob, word] : block.rules.unknown) {
+    const auto* const unknown = site.slurm.find("unknown");
+    for (const auto& [glob, line, word] : unknown == nullptr ? Yaml().entries : unknown->entries) {
       if (names_check(glob)) continue;
-      report_error(fmt::format("{}: 'slurm.unknown': unknown check \"{}\"{}", site.shown,
+      report_error(fmt::format("{}: 'slurm.unknown': unknown check \"{}\"{}", at(site.shown, line),
                                printable(glob, 80), suggestion(glob, check_ids())));
     }
     if (!block.rules.nhc_conf.empty()) check_nhc_conf(block.rules.nhc_conf);

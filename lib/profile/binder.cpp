@@ -32,7 +32,8 @@ bool is_date(std::string_view text) {
   });
 }
 
-std::string hint_for_key(std::string_view key, const std::vector<std::string>& known,
+std::string hint_for_key(const Place& block, std::string_view key,
+                         const std::vector<std::string>& known,
                          const std::vector<std::string>& candidates) {
   const auto dot = key.find('.');
   const std::string outer(key.substr(0, dot));
@@ -41,7 +42,8 @@ std::string hint_for_key(std::string_view key, const std::vector<std::string>& k
                        printable(key.substr(dot + 1), 80));
   }
   for (const auto word : {key, std::string_view(outer)}) {
-    if (!nearest(word, candidates).empty()) return hint(word, candidates);
+    const auto near = nearest(word, candidates);
+    if (!near.empty()) return fmt::format("did you mean '{}'?", below(block, near, 0).path);
   }
   return hint("", known);
 }
@@ -100,7 +102,7 @@ tl::unexpected<Error> Binder::unknown_key(const Place& block, std::string_view k
   std::vector<std::string> candidates = known;
   candidates.insert(candidates.end(), {"source", "as_of"});
   return wrong(line, fmt::format("unknown key '{}'; {}", unknown.path,
-                                 hint_for_key(key, known, candidates)));
+                                 hint_for_key(block, key, known, candidates)));
 }
 
 Result<void> Binder::block(const Yaml& node, Place& place, const Keys& keys,

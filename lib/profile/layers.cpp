@@ -119,21 +119,22 @@ bool set_by_defaults(const Profile& profile, const std::string& path) {
 
 void check_kernel_log(const Profile& profile, Checker& checker) {
   const auto& log = profile.host->kernel_log;
-  std::vector<std::string> used;
+  std::set<std::string> used;
   for (std::size_t i = 0; i < log.patterns.size(); ++i) {
     const auto& [pattern, kind, remedy] = log.patterns[i];
     const auto path = fmt::format("host.kernel_log.patterns.{}", i);
     checker.require(!pattern.empty(), path, "has no pattern");
     checker.require(log.kinds.contains(kind), fmt::format("{}.kind", path),
                     "is \"{}\", which is not among 'host.kernel_log.kinds'", kind);
-    used.push_back(kind);
+    used.insert(kind);
   }
+  const std::vector<std::string> known(used.begin(), used.end());
   // The defaults' kinds remain if another file replaces their patterns.
   const bool replaced = !set_by_defaults(profile, "host.kernel_log.patterns");
   for (const auto& [kind, outcome] : log.kinds) {
     const auto path = fmt::format("host.kernel_log.kinds.{}", kind);
     if (replaced && set_by_defaults(profile, path)) continue;
-    checker.require_known(path, kind, used);
+    checker.require_known(path, kind, known);
   }
 }
 

@@ -276,21 +276,22 @@ TEST_F(ValidateTest, NamesValidFiles) {
 }
 
 TEST_F(ValidateTest, ReportsEveryMistakeWithItsLine) {
-  EXPECT_THAT(troubles_of("slurm:\n"
-                          "  most_drained: 200%\n"
-                          "  drain: yes please\n"
-                          "  clen_runs: 2\n"
-                          "  unknown: {gpu.presnt: drain}\n"
-                          "  nhc_conf: /etc/nhc/nhc.conf\n"),
-              AllOf(HasSubstr("muster.yaml:2: 'slurm.most_drained' is more than all nodes\n"),
-                    HasSubstr("muster.yaml:3: 'slurm.drain' must be true or false, not \"yes "
-                              "please\"\n"),
-                    HasSubstr("muster.yaml:4: unknown key 'slurm.clen_runs'; did you mean "
-                              "'clean_runs'?\n"),
-                    HasSubstr("'slurm.unknown': unknown check \"gpu.presnt\"; did you mean "
-                              "gpu.present?\n"),
-                    HasSubstr("muster.yaml:6: 'slurm.nhc_conf' names "),
-                    HasSubstr("/etc/nhc/nhc.conf: No such file or directory\n")));
+  EXPECT_THAT(
+      troubles_of("slurm:\n"
+                  "  most_drained: 200%\n"
+                  "  drain: yes please\n"
+                  "  clen_runs: 2\n"
+                  "  unknown: {gpu.presnt: drain}\n"
+                  "  nhc_conf: /etc/nhc/nhc.conf\n"),
+      AllOf(HasSubstr("muster.yaml:2: 'slurm.most_drained' is more than all nodes\n"),
+            HasSubstr("muster.yaml:3: 'slurm.drain' must be true or false, not \"yes "
+                      "please\"\n"),
+            HasSubstr("muster.yaml:4: unknown key 'slurm.clen_runs'; did you mean "
+                      "'slurm.clean_runs'?\n"),
+            HasSubstr("muster.yaml:5: 'slurm.unknown': unknown check \"gpu.presnt\"; did you mean "
+                      "gpu.present?\n"),
+            HasSubstr("muster.yaml:6: 'slurm.nhc_conf' names "),
+            HasSubstr("/etc/nhc/nhc.conf: No such file or directory\n")));
   EXPECT_THAT(caller_.out(), Not(HasSubstr("muster.yaml\n")));
 }
 
@@ -327,7 +328,7 @@ TEST_F(ValidateTest, ChecksTheProgramsThatItNames) {
 
 TEST_F(ValidateTest, ReadsOverridesAndProfilesLikeARun) {
   EXPECT_THAT(troubles_of("overrides:\n  host: {dsik: {fail_above: 90%}}\n"),
-              HasSubstr("muster.yaml:2: unknown key 'host.dsik'; did you mean 'disk'?\n"));
+              HasSubstr("muster.yaml:2: unknown key 'host.dsik'; did you mean 'host.disk'?\n"));
   EXPECT_THAT(troubles_of("profile: nd96isr_h100_v6\n"),
               HasSubstr("muster.yaml:1: 'profile': unknown profile 'nd96isr_h100_v6'; did you "
                         "mean 'nd96isr_h100_v5'?\n"));

@@ -275,7 +275,7 @@ TEST_F(RecogniseTest, InvalidYamlOfTheSiteIsAnError) {
 TEST_F(RecogniseTest, ReportsAnErrorInARecogniseBlock) {
   files.shipped("y", "recognise:\n  gpu: 8\n");
   EXPECT_EQ(of(nd_h100()).profile,
-            "profiles/y.yaml:3: unknown key 'recognise.gpu'; did you mean 'gpus'?");
+            "profiles/y.yaml:3: unknown key 'recognise.gpu'; did you mean 'recognise.gpus'?");
 }
 
 TEST_F(RecogniseTest, IgnoresErrorsElsewhereInOtherProfiles) {

@@ -44,7 +44,7 @@ class ProfileErrorTest : public ::testing::Test {
 
 TEST_F(ProfileErrorTest, NamesFileLineKeyAndTheNearestKnownKey) {
   EXPECT_EQ(files.error_in("host:\n  memory:\n    totl: 8 GiB\n"),
-            "profiles/x.yaml:4: unknown key 'host.memory.totl'; did you mean 'total'?");
+            "profiles/x.yaml:4: unknown key 'host.memory.totl'; did you mean 'host.memory.total'?");
 }
 
 TEST_F(ProfileErrorTest, UnknownKeys) {
@@ -52,11 +52,12 @@ TEST_F(ProfileErrorTest, UnknownKeys) {
   expect_errors({
       {"hosts: {}\n", 2, "hosts", "'host'"},
       {"extend: y\n", 2, "extend", "'extends'"},
-      {"host: {swap: {sourc: y}}\n", 2, "host.swap.sourc", "'source'"},
+      {"host: {swap: {sourc: y}}\n", 2, "host.swap.sourc", "'host.swap.source'"},
       {"host: {swap: {colour: red}}\n", 2, "host.swap.colour", "total, enabled, fail_as, warn_as"},
-      {"host: {nvme: {source: {cont: a table}}}\n", 2, "host.nvme.source.cont", "'count'"},
-      {"ib:\n  stat: {enabled: false}\n", 3, "ib.stat", "'state'"},
-      {"ib: {state: {fail_is: warn}}\n", 2, "ib.state.fail_is", "'fail_as'"},
+      {"host: {nvme: {source: {cont: a table}}}\n", 2, "host.nvme.source.cont",
+       "'host.nvme.source.count'"},
+      {"ib:\n  stat: {enabled: false}\n", 3, "ib.stat", "'ib.state'"},
+      {"ib: {state: {fail_is: warn}}\n", 2, "ib.state.fail_is", "'ib.state.fail_as'"},
       {"contexts:\n  prolg: {skip: [x]}\n", 3, "contexts.prolg", "'prolog'"},
       {"must_observe: [gpus]\n", 2, "must_observe", "'gpu'"},
   });
