@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <filesystem>
 #include <initializer_list>
 #include <utility>
 
@@ -206,6 +207,10 @@ Result<void> finish(ProfilesCommand& command, const Words& words) {
   if (verb == "make" && words.size() > 1) {
     command.make = words[1];
     command.snapshots.assign(words.begin() + 2, words.end());
+  }
+  const std::filesystem::path output(command.output);
+  if (!command.make.empty() && output.extension() == ".yaml" && output.stem() != command.make) {
+    return make_error("--output: name the file {}.yaml, as the profile", command.make);
   }
   return check_usage({
       {verb == "make" && words.size() < 2,

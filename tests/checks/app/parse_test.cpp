@@ -307,6 +307,7 @@ constexpr auto kSlips = std::to_array<Slip>({
     {"explain host.disk --profile generic --set host.disk.fail_above=lots", "fail_above"},
     {"explain ib.rate --profile nd96isr_h100_v6", "did you mean 'nd96isr_h100_v5'?"},
     {"explain ib.rate --profile nd96isr_h100", "did you mean 'nd96isr_h100_v5'?"},
+    {"profiles make a --output b.yaml", "--output: name the file a.yaml, as the profile"},
     {"profiles shw generic", "did you mean show?"},
     {"profiles hide x", "profiles: unexpected word \"hide\", expected show NAME"},
     {"profiles show", "profiles: show: expected one profile"},
