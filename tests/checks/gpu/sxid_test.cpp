@@ -64,7 +64,7 @@ TEST(GpuSxidTest, ALinkThatTrainedAgainIsAWarningUnlessItIsStillDown) {
   EXPECT_EQ(after_a_reset.remedy, Remedy::watch);
   EXPECT_EQ(after_a_reset.message,
             "SXID 20034 (a link of the NVSwitch lost its training), degraded, 60 min ago; "
-            "0000:c4:00.0; every reset of a GPU makes these, too; no link is down and no GPU "
+            "0000:c4:00.0; every GPU reset causes these, too; no link is down and no GPU "
             "reported an NVLink error");
 
   Snapshot down = host({fault});
