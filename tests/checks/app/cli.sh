@@ -69,6 +69,8 @@ expect 0 '"node-7"' "$muster" snapshot --root "$work/root" --output /dev/stdout
 expect 2 'node-7 is unknown' shell \
   "\"\$0\" snapshot --root $work/root | \"\$0\" check --profile generic --snapshot -"
 
+expect 2 'no report within 200 ms' shell "sleep 3 | \"\$0\" check --snapshot - --deadline 200ms"
+
 # A kernel log that never ends a line costs its own section, and the deadline holds.
 mkfifo "$work/root/dev/kmsg"
 start=$(date +%s%N)
