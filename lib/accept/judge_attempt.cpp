@@ -202,9 +202,11 @@ std::string node_named(std::string_view device, const std::vector<std::string>& 
 
 void name_nodes(Cause& cause, const std::vector<std::string>& own_names,
                 const std::vector<std::string>& nodes) {
-  const std::string_view device = cause.device;
-  cause.node = node_named(device, own_names, nodes);
-  for (auto dash = device.find('-'); cause.node.empty() && dash != std::string_view::npos;
+  const auto device = cause.device;
+  const auto slash = device.find('/');  // a rank is "NODE/GPU"
+  cause.node = node_named(device.substr(0, slash), own_names, nodes);
+  if (slash != std::string::npos && !cause.node.empty()) cause.device.erase(0, slash + 1);
+  for (auto dash = device.find('-'); cause.node.empty() && dash != std::string::npos;
        dash = device.find('-', dash + 1)) {
     auto first = node_named(device.substr(0, dash), own_names, nodes);
     auto second = node_named(device.substr(dash + 1), own_names, nodes);

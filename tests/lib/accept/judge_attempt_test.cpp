@@ -201,6 +201,18 @@ TEST(JudgeAttemptTest, AGroupsReportNamesNodesPairsAndTheGroup) {
   EXPECT_EQ(attempt.causes[2].node, "");
 }
 
+TEST(JudgeAttemptTest, TheGpuOfARankIsOnItsNode) {
+  GroupAttempt attempt{.stage = Stage::whole, .number = 1, .nodes = {"a-1", "a-2"}};
+  auto wrong = finding("bench.data", Outcome::fail, Remedy::report_to_provider, 5.0);
+  wrong.device = "h-2/gpu3";
+  judge_attempt(attempt, answer_with(Verdict::unhealthy, {wrong}), {"h-1", "h-2"});
+  ASSERT_EQ(attempt.causes.size(), 1U);
+  EXPECT_EQ(attempt.causes[0].node, "a-2");
+  EXPECT_EQ(attempt.causes[0].other, "");
+  EXPECT_EQ(attempt.causes[0].device, "gpu3");
+  EXPECT_EQ(attempt.causes[0].evidence, Evidence::hard);
+}
+
 TEST(JudgeAttemptTest, OfTwoNodesEitherMayBeSlow) {
   GroupAttempt attempt{.stage = Stage::fabric, .number = 1, .nodes = {"a", "b"}};
   auto slow = finding("bench.locate", Outcome::fail, Remedy::report_to_provider, 100.0);
