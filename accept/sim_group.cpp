@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 #include <optional>
 #include <string>
 #include <utility>
@@ -22,16 +23,24 @@ namespace {
 
 namespace locate = bench::locate;
 
-// The limit for NCCL's usual algorithm; null if there is none.
-const JobLimit* limit_of(const Profile& profile, std::size_t nodes) {
-  constexpr std::string_view kRing = "ring";
-  const auto* limit = limit_of_job(profile.bench->job_all_reduce,
-                                   {.nodes = static_cast<int>(nodes), .algorithm = kRing}, true);
-  return limit != nullptr && fits_algorithm(*limit, kRing) ? limit : nullptr;
+constexpr std::int64_t kBytes = 16L << 30U;  // of an all-reduce
+constexpr std::int64_t kElements = kBytes / 4;
+
+std::string_view algorithm_of(const FleetWords& words) {
+  return words.cluster.tree ? "tree" : "ring";
 }
 
-locate::Floor floor_of(const Profile& profile, std::size_t nodes) {
-  const auto* limit = limit_of(profile, nodes);
+// The limit for the algorithm of the cluster; null if there is none.
+const JobLimit* limit_of(const FleetWords& words, std::size_t nodes) {
+  const auto algorithm = algorithm_of(words);
+  const auto* limit =
+      limit_of_job(words.profile.bench->job_all_reduce,
+                   {.nodes = static_cast<int>(nodes), .algorithm = algorithm}, true);
+  return limit != nullptr && fits_algorithm(*limit, algorithm) ? limit : nullptr;
+}
+
+locate::Floor floor_of(const FleetWords& words, std::size_t nodes) {
+  const auto* limit = limit_of(words, nodes);
   return limit == nullptr ? std::nullopt : locate::Floor(limit->fail_below->value / kGiga);
 }
 
@@ -95,10 +104,10 @@ Report SimGroups::search(const std::vector<std::size_t>& nodes, std::uint64_t se
   }
   locate::Simulation simulation(cluster, nodes);
   const auto job_limit = [&](std::string_view /*algorithm*/) {
-    return floor_of(words_->profile, nodes.size());
+    return floor_of(*words_, nodes.size());
   };
-  const auto found = locate::locate(
-      searched, simulation, {.floor = floor_of(words_->profile, 2), .job_limit = job_limit});
+  const auto found =
+      locate::locate(searched, simulation, {.floor = floor_of(*words_, 2), .job_limit = job_limit});
   Report report{.context = "manual", .benchmark = "locate"};
   if (!found) {
     report.findings.push_back(
@@ -106,6 +115,7 @@ Report SimGroups::search(const std::vector<std::size_t>& nodes, std::uint64_t se
     return report;
   }
   report.findings = locate::findings_of(*found);
+  std::ranges::move(wrong_data(nodes), std::back_inserter(report.findings));
   report.accused = locate::accused_of(*found);
   if (auto together = locate::together_finding(*found)) {
     report.findings.push_back(*std::move(together));
@@ -114,8 +124,25 @@ Report SimGroups::search(const std::vector<std::size_t>& nodes, std::uint64_t se
   return report;
 }
 
+// Returns a finding for each rank that receives a wrong element.
+std::vector<Finding> SimGroups::wrong_data(const std::vector<std::size_t>& nodes) const {
+  std::vector<Finding> findings;
+  for (const auto& fault : words_->cluster.faults) {
+    const auto gpus = static_cast<std::uint64_t>(words_->cluster.gpus);
+    const auto node = fault.first / gpus;
+    const bool received = fault.kind == bench::SimFault::Kind::wrong &&
+                          std::cmp_less(fault.second, kElements) &&
+                          std::ranges::find(nodes, node) != nodes.end();
+    if (!received) continue;
+    findings.push_back(make_finding(
+        "bench.data", fmt::format("{}/gpu{}", order_->nodes[node].name, fault.first % gpus),
+        Outcome::fail, fmt::format("element {} of an all_reduce is wrong", fault.second),
+        Remedy::report_to_provider));
+  }
+  return findings;
+}
+
 Report SimGroups::all_reduce(const std::vector<std::size_t>& nodes, std::uint64_t seed) const {
-  constexpr std::int64_t kBytes = 16L << 30U;
   Report report{.context = "manual", .benchmark = "all_reduce"};
   const bench::SimGroup group{.nodes = nodes};
   if (const auto hang = model_.hang_of(group)) {
@@ -130,8 +157,13 @@ Report SimGroups::all_reduce(const std::vector<std::size_t>& nodes, std::uint64_
                       (1 + deviation * normal_at(seed)) / kGiga;
   const auto ranks = static_cast<std::int64_t>(nodes.size()) * words_->cluster.gpus;
   report.findings = {make_finding("bench.completion", "job", Outcome::pass, "all ranks completed"),
-                     make_finding("bench.data", "job", Outcome::pass, "all elements are correct"),
-                     bandwidth_finding(rate, limit_of(words_->profile, nodes.size()))};
+                     bandwidth_finding(rate, limit_of(*words_, nodes.size()))};
+  auto wrong = wrong_data(nodes);
+  const auto wrong_elements = std::ssize(wrong);
+  if (wrong.empty()) {
+    wrong = {make_finding("bench.data", "job", Outcome::pass, "all elements are correct")};
+  }
+  std::ranges::move(wrong, std::back_inserter(report.findings));
   report.measurements.push_back({.quantity = "busbw",
                                  .value = rate,
                                  .unit = "GB/s",
@@ -144,8 +176,9 @@ Report SimGroups::all_reduce(const std::vector<std::size_t>& nodes, std::uint64_
                                                 .nodes = static_cast<std::int64_t>(nodes.size()),
                                                 .backend = "nccl",
                                                 .library = "NCCL 2.28.3",
-                                                .algorithm = "ring",
-                                                .iterations = 20}});
+                                                .algorithm = std::string(algorithm_of(*words_)),
+                                                .iterations = 20},
+                                 .wrong_elements = wrong_elements});
   return report;
 }
 

@@ -23,6 +23,7 @@ class SimGroups {
 
  private:
   [[nodiscard]] Report search(const std::vector<std::size_t>& nodes, std::uint64_t seed) const;
+  [[nodiscard]] std::vector<Finding> wrong_data(const std::vector<std::size_t>& nodes) const;
   [[nodiscard]] Report all_reduce(const std::vector<std::size_t>& nodes, std::uint64_t seed) const;
 
   const Order* order_;

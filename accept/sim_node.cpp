@@ -102,6 +102,19 @@ Finding judged(const NodeTest& test, const std::string& device, double value,
   return finding;
 }
 
+// The value of a healthy device: what the profile expects, unless --sim describes other hardware.
+double healthy_value(const FleetWords& words, const NodeTest& test, double expected) {
+  const auto& cluster = words.cluster;
+  const auto usual = bench::sim_cluster_of(words.profile);
+  const auto inside = [](const bench::SimCluster& each) {
+    return each.link_rate.value * each.link_efficiency;
+  };
+  if (test.devices == Devices::hcas)
+    return expected * cluster.hca_rate.value / usual.hca_rate.value;
+  const bool links = test.devices == Devices::node && inside(cluster) != inside(usual);
+  return links ? inside(cluster) / kGiga : expected;
+}
+
 Finding xid_finding(int code, int gpu) {
   const auto* const known = std::ranges::find(kXids, code, &XidMeaning::code);
   const bool found = known != kXids.end();
@@ -237,6 +250,9 @@ double SimNodes::factor_of(std::size_t node, std::string_view check, Stage stage
     factor *= tired->second;
   }
   for (const auto& fault : words_->cluster.faults) {
+    const bool of_rail = check == "bench.hca_write" && fault.kind == BenchKind::slow_rail &&
+                         std::cmp_equal(fault.first, device);
+    if (of_rail) factor = std::min(factor, fault.factor);
     if (fault.first != node) continue;
     const bool same = std::cmp_equal(fault.second, device);
     const bool of_hca = check == "bench.hca_write" && (fault.kind == BenchKind::slow_node ||
@@ -325,6 +341,7 @@ Report SimNodes::bench_report(std::size_t node, Stage stage, const NodeHistory& 
     const auto limits = test.limits(*words_->profile.bench);
     if (!limits.expected) return;
     checks.emplace_back(test.check);
+    const double healthy = healthy_value(*words_, test, *limits.expected);
     const bool one = test.devices == Devices::node;
     const int count = one                             ? 1
                       : test.devices == Devices::hcas ? words_->cluster.hcas
@@ -332,7 +349,7 @@ Report SimNodes::bench_report(std::size_t node, Stage stage, const NodeHistory& 
     for (int i = 0; i < count; ++i) {
       const auto seat = place(node, 1000 + 64 * row + static_cast<std::uint64_t>(i));
       const auto device = device_name(test.devices, one ? kNodeWide : i);
-      const double value = *limits.expected * factor_of(node, test.check, stage, i) *
+      const double value = healthy * factor_of(node, test.check, stage, i) *
                            (1 + noise * (normal_at(seat) + normal_at(seat ^ number)));
       report.findings.push_back(judged(test, device, value, test.judges ? limits : Limits{}));
       report.measurements.push_back(

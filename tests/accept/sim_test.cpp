@@ -98,6 +98,53 @@ TEST(SimFleetTest, SlowPartsAreInTheNodeTests) {
   EXPECT_EQ(findings_of("fault=limit:0.5", Stage::node).size(), 8U);
 }
 
+double value_of(const EndedStep& ended, std::string_view test) {
+  for (const auto& report : ended.answer->reports) {
+    for (const auto& each : report.measurements) {
+      if (each.conditions.test == test) return each.value;
+    }
+  }
+  return 0;
+}
+
+TEST(SimFleetTest, HardwareOfTheClusterIsInTheNodeTests) {
+  const auto inside = run(*fleet_of("inside=100GB/s,noise=0%"), 3, Stage::node);
+  EXPECT_NEAR(value_of(inside, "nccl.intra"), 100, 0.01);
+  EXPECT_THAT(findings_of(inside), testing::ElementsAre("bench.node_all_reduce node fail"));
+  const auto usual = value_of(run(*fleet_of("noise=0%"), 3, Stage::node), "ib.loopback");
+  const auto half =
+      value_of(run(*fleet_of("hcas=8x200Gb/s,noise=0%"), 3, Stage::node), "ib.loopback");
+  EXPECT_NEAR(half, usual / 2, 0.01);
+  EXPECT_THAT(findings_of("fault=slow_rail:6:0.5", Stage::node),
+              testing::ElementsAre("bench.hca_write mlx5_ib6 fail"));
+}
+
+TEST(SimFleetTest, WrongDataNameTheRankThatReceivesThem) {
+  const auto fleet = fleet_of("fault=wrong:27:5");  // GPU 3 of the fourth node
+  for (const auto stage : {Stage::fabric, Stage::whole, Stage::soak}) {
+    EXPECT_THAT(findings_of(run(*fleet, stage, {1, 3, 5})),
+                testing::ElementsAre("bench.data sim004/gpu3 fail"));
+    EXPECT_THAT(findings_of(run(*fleet, stage, {1, 2, 5})), IsEmpty());
+  }
+  const auto ended = run(*fleet, Stage::whole, {1, 3, 5});
+  EXPECT_EQ(ended.answer->reports[0].measurements[0].wrong_elements, 1);
+}
+
+TEST(SimFleetTest, ANodeWithWrongDataIsRejected) {
+  const auto order = order_of(4);
+  const auto fleet = make_sim_fleet(order, "fault=wrong:3:5").value();
+  const auto actions = InMemoryRun(order, *fleet).run();
+  EXPECT_TRUE(actions.complete);
+  const auto& standing = actions.standings[0];
+  EXPECT_EQ(standing.verdict, NodeVerdict::rejected);
+  ASSERT_THAT(standing.causes, Not(IsEmpty()));
+  EXPECT_EQ(standing.causes[0].check, "bench.data");
+  EXPECT_EQ(standing.causes[0].device, "gpu3");
+  for (std::size_t i = 1; i < order.nodes.size(); ++i) {
+    EXPECT_EQ(actions.standings[i].verdict, NodeVerdict::accepted) << i;
+  }
+}
+
 TEST(SimFleetTest, ASlowPathIsOnlyInTheSearch) {
   const auto fleet = fleet_of("fault=slow_large:3:2:0.6");
   EXPECT_THAT(findings_of(run(*fleet, 3, Stage::node)), IsEmpty());
