@@ -31,6 +31,7 @@
 #include "lib/command/version.hpp"
 #include "lib/hosts/hostlist.hpp"
 #include "lib/process/process.hpp"
+#include "lib/profile/choice.hpp"
 
 namespace muster::app {
 namespace {
@@ -60,16 +61,22 @@ Result<std::int64_t> soak_of(const std::string& text) {
   return static_cast<std::int64_t>(time->value);
 }
 
-// Returns the plan of the command line, checked against the number of nodes.
-OrFailure<Plan> plan_of(const AcceptCommand& command, std::size_t nodes) {
-  TRY_ASSIGN(auto plan,
-             or_configuration(read_plan(command.plan.empty() ? "standard" : command.plan)));
+// Returns `plan` with the options of the command line, checked against the number of nodes.
+OrFailure<Plan> plan_of(const AcceptCommand& command, const Caller& caller, Plan plan,
+                        std::size_t nodes) {
+  if (!command.plan.empty()) {
+    const auto sources = sources_of(caller.variables, "/", {});
+    TRY_ASSIGN(plan, or_configuration(read_plan(command.plan, sources)));
+  }
   if (!command.soak.empty()) {
     TRY_ASSIGN(plan.soak_s, or_usage(soak_of(command.soak)));
     plan.slice_s = std::min(plan.slice_s, plan.soak_s);
+    if (const auto checked = check_plan(plan); !checked) {
+      return bad_configuration({fmt::format("--soak: {}", checked.error().message)});
+    }
   }
-  for (const auto& checked : {check_plan(plan), check_soak(plan, nodes)}) {
-    if (!checked) return bad_configuration(checked.error());
+  if (const auto checked = check_soak(plan, nodes); !checked) {
+    return bad_configuration(checked.error());
   }
   return plan;
 }
@@ -118,7 +125,7 @@ OrFailure<RunFolder> open_run(const AcceptCommand& command, const Caller& caller
     TRY_ASSIGN(nodes, or_usage(read_nodes(command.words)));
   }
   if (is_new) {
-    TRY_ASSIGN(auto plan, plan_of(command, nodes.size()));
+    TRY_ASSIGN(auto plan, plan_of(command, caller, *shipped_plan("standard"), nodes.size()));
     auto order = make_order(std::move(plan), std::move(nodes));
     TRY(check_fleet(command, order, caller));
     return RunFolder::create(path, std::move(order));
@@ -132,7 +139,7 @@ OrFailure<RunFolder> open_run(const AcceptCommand& command, const Caller& caller
     differs = difference(order.nodes, nodes);
   }
   if (differs.empty() && !(command.plan.empty() && command.soak.empty())) {
-    TRY_ASSIGN(const auto plan, plan_of(command, order.nodes.size()));
+    TRY_ASSIGN(const auto plan, plan_of(command, caller, order.plan, order.nodes.size()));
     differs = difference(order.plan, plan);
   }
   if (differs.empty()) return folder;
@@ -186,7 +193,12 @@ OrFailure<std::optional<Decision>> decision_of(const AcceptCommand& command,
   const auto& list = command.retest.empty() ? command.withdraw : command.retest;
   if (list.empty()) return std::nullopt;
   if (command.retest.empty()) decision.kind = DecisionKind::withdraw;
-  TRY_ASSIGN(decision.nodes, or_usage(expand_hostlist(list, kMaxNodes)));
+  auto nodes = expand_hostlist(list, kMaxNodes);
+  if (!nodes) {
+    return or_usage<std::optional<Decision>>(make_error(
+        "{}: {}", command.retest.empty() ? "--withdraw" : "--retest", nodes.error().message));
+  }
+  decision.nodes = *std::move(nodes);
   const auto& ordered = folder.order().nodes;
   for (const auto& node : decision.nodes) {
     if (std::ranges::find(ordered, node, &OrderedNode::name) != ordered.end()) continue;
@@ -198,7 +210,7 @@ OrFailure<std::optional<Decision>> decision_of(const AcceptCommand& command,
 int dry_run(const AcceptCommand& command, const Caller& caller) {
   const auto nodes = read_nodes(command.words);
   if (!nodes) return fail(caller, {.status = kExitUsage, .message = nodes.error().message});
-  const auto plan = plan_of(command, nodes->size());
+  const auto plan = plan_of(command, caller, *shipped_plan("standard"), nodes->size());
   if (!plan) return fail(caller, plan.error());
   auto text = plan_text(*plan, nodes->size());
   const auto order = make_order(*plan, *nodes);

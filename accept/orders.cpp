@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <cstddef>
 #include <filesystem>
 #include <map>
 #include <set>
@@ -16,6 +17,7 @@
 #include "lib/base/text.hpp"
 #include "lib/hosts/hostlist.hpp"
 #include "lib/profile/binder.hpp"
+#include "lib/profile/load.hpp"
 #include "lib/profile/yaml.hpp"
 
 namespace muster::accept {
@@ -39,9 +41,11 @@ Result<void> read_word(OrderedNode& node, std::string_view word) {
   if (equals == std::string_view::npos || key == kNodeKeys.end()) {
     return make_error("unexpected \"{}\", expected host=, serial= or group=", printable(word, 80));
   }
-  node.*(key->member) = word.substr(equals + 1);
-  if (!(node.*(key->member)).empty()) return {};
-  return make_error("{}= has no value", key->word);
+  auto& value = node.*(key->member);
+  if (!value.empty()) return make_error("{}= is given twice", key->word);
+  value = word.substr(equals + 1);
+  if (value.empty()) return make_error("{}= has no value", key->word);
+  return {};
 }
 
 Result<OrderedNodes> parse_line(std::string_view line) {
@@ -66,67 +70,94 @@ bool is_safe(const std::string& name) {
   return std::isalnum(static_cast<unsigned char>(name.front())) != 0;
 }
 
-}  // namespace
-
-Result<OrderedNodes> parse_nodes(std::string_view text, std::string_view file) {
+// The nodes read so far.
+struct NodeList {
   OrderedNodes nodes;
+  std::vector<std::string> places;  // of each node, before errors: "order:2: ", or empty
+
+  void add(const OrderedNodes& more, const std::string& place) {
+    nodes.insert(nodes.end(), more.begin(), more.end());
+    places.resize(nodes.size(), place);
+  }
+};
+
+Result<void> add_lines(NodeList& list, std::string_view text, std::string_view file) {
   int number = 0;
   for (auto line : split_lines(text)) {
-    ++number;
+    const auto place = fmt::format("{}: ", at(file, ++number));
     line = trim(line.substr(0, line.find('#')));
     if (line.empty()) continue;
     const auto parsed = parse_line(line);
-    if (!parsed) return make_error("{}:{}: {}", file, number, parsed.error().message);
-    nodes.insert(nodes.end(), parsed->begin(), parsed->end());
+    if (!parsed) return make_error("{}{}", place, parsed.error().message);
+    list.add(*parsed, place);
   }
-  return nodes;
+  return {};
 }
 
-Result<OrderedNodes> read_nodes(const std::vector<std::string>& words) {
+Result<void> add_word(NodeList& list, const std::string& word) {
+  if (word.starts_with('@')) {
+    constexpr std::size_t kMaxBytes = 64UL * 1024 * 1024;
+    const auto path = std::filesystem::absolute(word.substr(1)).string();
+    TRY_ASSIGN(const auto text, Root().read(path, kMaxBytes));
+    return add_lines(list, text, word.substr(1));
+  }
+  const auto names = expand_hostlist(word, kMaxNodes);
+  if (!names) return make_error("{}: {}", printable(word, 80), names.error().message);
   OrderedNodes nodes;
-  for (const auto& word : words) {
-    OrderedNodes more;
-    if (word.starts_with('@')) {
-      constexpr std::size_t kMaxBytes = 64UL * 1024 * 1024;
-      const auto path = std::filesystem::absolute(word.substr(1)).string();
-      TRY_ASSIGN(const auto text, Root().read(path, kMaxBytes));
-      TRY_ASSIGN(more, parse_nodes(text, word.substr(1)));
-    } else {
-      TRY_ASSIGN(const auto names, expand_hostlist(word, kMaxNodes));
-      for (const auto& name : names) more.push_back({.name = name});
-    }
-    nodes.insert(nodes.end(), more.begin(), more.end());
-  }
-  TRY(check_nodes(nodes));
-  return nodes;
+  for (const auto& name : *names) nodes.push_back({.name = name});
+  list.add(nodes, "");
+  return {};
 }
 
-Result<void> check_nodes(const OrderedNodes& nodes) {
-  if (nodes.empty()) return make_error("the list has no nodes");
-  if (nodes.size() > kMaxNodes) {
-    return make_error("too many nodes: {}, expected at most {}", nodes.size(), kMaxNodes);
+// Refuses an empty list, too many nodes, duplicate names, and a serial number given twice.
+Result<void> check_nodes(const NodeList& list) {
+  if (list.nodes.empty()) return make_error("the list has no nodes");
+  if (list.nodes.size() > kMaxNodes) {
+    return make_error("too many nodes: {}, expected at most {}", list.nodes.size(), kMaxNodes);
   }
   std::set<std::string_view> names;
   std::map<std::string_view, std::string_view> serials;
-  for (const auto& node : nodes) {
+  for (std::size_t i = 0; i < list.nodes.size(); ++i) {
+    const auto& node = list.nodes[i];
+    const auto& place = list.places[i];
     if (!is_safe(node.name)) {
-      return make_error(
-          "invalid node \"{}\": it begins with neither a letter nor a "
-          "digit",
-          printable(node.name, 80));
+      return make_error("{}invalid node \"{}\": it begins with neither a letter nor a digit", place,
+                        printable(node.name, 80));
     }
     if (!names.insert(node.name).second) {
-      return make_error("{} is in the list twice", node.name);
+      return make_error("{}{} is in the list twice", place, node.name);
     }
     const auto [first, is_new] = serials.try_emplace(node.serial, node.name);
     if (!is_new && !node.serial.empty()) {
-      return make_error("the serial {} is at {} and at {}", node.serial, first->second, node.name);
+      return make_error("{}the serial {} is at {} and at {}", place, node.serial, first->second,
+                        node.name);
     }
   }
   return {};
 }
 
-Result<Plan> read_plan(const std::string& word) {
+// Returns the error with the file of the plan, and the line of the keys that it begins with.
+tl::unexpected<Error> in_plan(std::string_view file, const Yaml& yaml, const Error& error) {
+  const auto* node = &yaml;
+  for (std::string_view rest = error.message; rest.find(": ") != std::string_view::npos;) {
+    const auto* inside = node->find(rest.substr(0, rest.find(": ")));
+    if (inside == nullptr) break;
+    node = inside;
+    rest.remove_prefix(rest.find(": ") + 2);
+  }
+  return make_error("{}: {}", at(file, node == &yaml ? 0 : node->line), error.message);
+}
+
+}  // namespace
+
+Result<OrderedNodes> read_nodes(const std::vector<std::string>& words) {
+  NodeList list;
+  for (const auto& word : words) TRY(add_word(list, word));
+  TRY(check_nodes(list));
+  return std::move(list.nodes);
+}
+
+Result<Plan> read_plan(const std::string& word, const ProfileSources& /*sources*/) {
   if (word.find('/') == std::string::npos && word.find('.') == std::string::npos) {
     return shipped_plan(word);
   }
@@ -138,6 +169,7 @@ Result<Plan> read_plan(const std::string& word) {
   Binder binder(scratch);
   binder.begin(word);
   TRY(binder.value(yaml, Place{}, plan));
+  if (const auto checked = check_plan(plan); !checked) return in_plan(word, yaml, checked.error());
   return plan;
 }
 

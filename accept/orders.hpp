@@ -8,22 +8,18 @@
 
 #include "lib/accept/plan.hpp"
 #include "lib/base/result.hpp"
+#include "lib/profile/load.hpp"
 
 namespace muster::accept {
 
 // Reads host lists and files. "@FILE" has one node per line, "name [host=..] [serial=..]
-// [group=..]", and # begins a comment. An error names the first word or line that is wrong.
+// [group=..]", and # begins a comment. An error names the first word or line that is wrong, also if
+// a node or a serial number is given twice.
 [[nodiscard]] Result<std::vector<OrderedNode>> read_nodes(const std::vector<std::string>& words);
 
-// Parses the lines of such a file.
-[[nodiscard]] Result<std::vector<OrderedNode>> parse_nodes(std::string_view text,
-                                                           std::string_view file);
-
-// Refuses an empty list, too many nodes, duplicate names, and a serial number given twice.
-[[nodiscard]] Result<void> check_nodes(const std::vector<OrderedNode>& nodes);
-
-// Returns a shipped plan, or the standard one changed by a YAML file with keys of Plan.
-[[nodiscard]] Result<Plan> read_plan(const std::string& word);
+// Returns a shipped plan, or the standard one changed by a YAML file with keys of Plan. An error in
+// a file has its line. `sources` has the profile of the plan.
+[[nodiscard]] Result<Plan> read_plan(const std::string& word, const ProfileSources& sources);
 
 // Returns the first difference between an order on record and another one, as a clause; empty if
 // there is none.

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "accept/orders.hpp"
 
+#include <algorithm>
 #include <string>
+#include <string_view>
 
 #include "tests/support/matchers.hpp"
 #include "tests/support/temp_dir.hpp"
@@ -31,30 +33,35 @@ TEST(NodesTest, AreRefusedWithOneSentence) {
   EXPECT_THAT(error_of({"-x"}), HasSubstr("cannot begin with a hyphen"));
   EXPECT_THAT(error_of({".."}), HasSubstr("invalid node"));
   EXPECT_THAT(error_of({"gpu-[1-65537]"}), HasSubstr("65536"));
+  EXPECT_EQ(error_of({"n1", "gpu-[1"}), "gpu-[1: column 5: unmatched opening bracket");
   EXPECT_THAT(error_of({"@/no/such/file"}), HasSubstr("/no/such/file"));
 }
 
-TEST(NodesTest, LinesOfAFileAreChecked) {
-  const auto error = [](std::string_view line) {
-    const auto nodes = parse_nodes(line, "order");
-    return nodes ? "" : nodes.error().message;
-  };
-  EXPECT_EQ(error("n1\nn2 rack=4"),
-            "order:2: unexpected \"rack=4\", expected host=, serial= or group=");
-  EXPECT_EQ(error("n1 host="), "order:1: host= has no value");
-  EXPECT_THAT(error("n[1-2] serial=5"), HasSubstr("are for a single node"));
+// The error about a file, from its line on.
+std::string error_in_file(std::string_view text) {
+  const TempDir temp;
+  temp.write("order", text);
+  const auto error = error_of({"@" + (temp.path() / "order").string()});
+  return error.substr(std::min(error.size(), error.find("order:")));
 }
 
-TEST(NodesTest, ASerialIsAtOneNode) {
-  const auto checked = check_nodes({{.name = "n1", .serial = "5"}, {.name = "n2", .serial = "5"}});
-  ASSERT_FALSE(checked);
-  EXPECT_EQ(checked.error().message, "the serial 5 is at n1 and at n2");
+TEST(NodesTest, LinesOfAFileAreChecked) {
+  EXPECT_EQ(error_in_file("n1\nn2 rack=4"),
+            "order:2: unexpected \"rack=4\", expected host=, serial= or group=");
+  EXPECT_EQ(error_in_file("n1 host="), "order:1: host= has no value");
+  EXPECT_EQ(error_in_file("n1 group=a host=A group=b"), "order:1: group= is given twice");
+  EXPECT_THAT(error_in_file("n[1-2] serial=5"), HasSubstr("are for a single node"));
+}
+
+TEST(NodesTest, ANodeAndASerialAreInAFileOnce) {
+  EXPECT_EQ(error_in_file("n1\n\nn2\nn[1-3]"), "order:4: n1 is in the list twice");
+  EXPECT_EQ(error_in_file("n1 serial=5\nn2 serial=5"), "order:2: the serial 5 is at n1 and at n2");
 }
 
 TEST(PlanTest, IsReadFromAFileOverTheStandardOne) {
   const TempDir temp;
   temp.write("night.yaml", "soak_s: 36000\nlevel: quick\nsettings: [host.disk.fail_above=95%]\n");
-  const auto plan = read_plan((temp.path() / "night.yaml").string());
+  const auto plan = read_plan((temp.path() / "night.yaml").string(), {});
   ASSERT_TRUE(plan) << plan.error().message;
   EXPECT_EQ(plan->name, "night");
   EXPECT_EQ(plan->soak_s, 36'000);
@@ -62,13 +69,26 @@ TEST(PlanTest, IsReadFromAFileOverTheStandardOne) {
   EXPECT_THAT(plan->settings, ElementsAre("host.disk.fail_above=95%"));
 }
 
-TEST(PlanTest, RefusesUnknownKeysAndNames) {
+// The error about a plan, from its line on.
+std::string error_in_plan(std::string_view text) {
   const TempDir temp;
-  temp.write("bad.yaml", "soaks_s: 36000\n");
-  const auto plan = read_plan((temp.path() / "bad.yaml").string());
-  ASSERT_FALSE(plan);
-  EXPECT_THAT(plan.error().message, HasSubstr("unknown key 'soaks_s'"));
-  EXPECT_THAT(read_plan("fast").error().message, HasSubstr("unknown plan \"fast\""));
+  temp.write("bad.yaml", text);
+  const auto plan = read_plan((temp.path() / "bad.yaml").string(), {});
+  if (plan) return "";
+  return plan.error().message.substr(plan.error().message.find("bad.yaml"));
+}
+
+TEST(PlanTest, RefusesUnknownKeysAndNames) {
+  EXPECT_THAT(error_in_plan("soaks_s: 36000\n"), HasSubstr("bad.yaml:1: unknown key 'soaks_s'"));
+  EXPECT_THAT(read_plan("fast", {}).error().message, HasSubstr("unknown plan \"fast\""));
+}
+
+TEST(PlanTest, NamesTheLineOfAValueOutOfRange) {
+  EXPECT_EQ(error_in_plan("level: quick\nsoak_s: 1\n"),
+            "bad.yaml:2: soak_s: 1 is out of range, expected 60 to 2592000");
+  EXPECT_THAT(error_in_plan("terms:\n  good_rate: 6\n  risk: 3\n"),
+              StartsWith("bad.yaml:3: terms: risk: 3 is out of range"));
+  EXPECT_EQ(error_in_plan("soak_s: 300\n"), "bad.yaml: slice_s: 600 is above soak_s, 300");
 }
 
 TEST(DifferenceTest, NamesTheFirst) {
