@@ -148,6 +148,34 @@ tl::unexpected<Error> in_plan(std::string_view file, const Yaml& yaml, const Err
   return make_error("{}: {}", at(file, node == &yaml ? 0 : node->line), error.message);
 }
 
+// Checks the profile and the settings of a plan. Without a profile, any may be that of the nodes.
+// An error about the settings is at the first one without which they are valid.
+Result<void> check_settings(ProfileSources sources, const Plan& plan, std::string_view file,
+                            const Yaml& yaml) {
+  const auto& name = plan.profile.empty() ? std::string("generic") : plan.profile;
+  sources.settings = plan.settings;
+  if (load_profile(sources, name)) return {};
+  if (plan.profile.empty()) {
+    TRY_ASSIGN(const auto names, profile_names(sources));
+    const auto fits = [&](const std::string& each) {
+      return load_profile(sources, each).has_value();
+    };
+    if (std::ranges::any_of(names, fits)) return {};
+  }
+  sources.settings.clear();
+  const auto* node = yaml.find("profile");
+  for (std::size_t i = 0; i <= plan.settings.size(); ++i) {
+    if (const auto loaded = load_profile(sources, name); !loaded) {
+      return make_error("{}: {}", at(file, node == nullptr ? 0 : node->line),
+                        loaded.error().message);
+    }
+    if (i == plan.settings.size()) break;
+    sources.settings.push_back(plan.settings[i]);
+    node = &yaml.find("settings")->items.at(i);
+  }
+  return {};
+}
+
 }  // namespace
 
 Result<OrderedNodes> read_nodes(const std::vector<std::string>& words) {
@@ -157,7 +185,7 @@ Result<OrderedNodes> read_nodes(const std::vector<std::string>& words) {
   return std::move(list.nodes);
 }
 
-Result<Plan> read_plan(const std::string& word, const ProfileSources& /*sources*/) {
+Result<Plan> read_plan(const std::string& word, const ProfileSources& sources) {
   if (word.find('/') == std::string::npos && word.find('.') == std::string::npos) {
     return shipped_plan(word);
   }
@@ -170,6 +198,7 @@ Result<Plan> read_plan(const std::string& word, const ProfileSources& /*sources*
   binder.begin(word);
   TRY(binder.value(yaml, Place{}, plan));
   if (const auto checked = check_plan(plan); !checked) return in_plan(word, yaml, checked.error());
+  TRY(check_settings(sources, plan, word, yaml));
   return plan;
 }
 

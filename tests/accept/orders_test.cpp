@@ -91,6 +91,20 @@ TEST(PlanTest, NamesTheLineOfAValueOutOfRange) {
   EXPECT_EQ(error_in_plan("soak_s: 300\n"), "bad.yaml: slice_s: 600 is above soak_s, 300");
 }
 
+TEST(PlanTest, RefusesAProfileAndSettingsThatMusterCheckRefuses) {
+  EXPECT_EQ(error_in_plan("level: quick\nprofile: nope\n"), "bad.yaml:2: unknown profile 'nope'");
+  const std::string generic = "profile: generic\nsettings:\n- host.disk.fail_above=95%\n";
+  EXPECT_EQ(error_in_plan(generic), "");
+  EXPECT_THAT(error_in_plan(generic + "- host.dsk.fail_above=95%\n"),
+              StartsWith("bad.yaml:4: --set: unknown key 'host.dsk'"));
+  EXPECT_THAT(error_in_plan(generic + "- host.disk.fail_above=95\n"), HasSubstr("has no unit"));
+  EXPECT_THAT(error_in_plan(generic + "- nonsense\n"), StartsWith("bad.yaml:4: --set"));
+}
+
+TEST(PlanTest, WithoutAProfileTakesSettingsOfAnyProfile) {
+  EXPECT_EQ(error_in_plan("settings: [bench.job_all_reduce.0.fail_below=300 GB/s]\n"), "");
+}
+
 TEST(DifferenceTest, NamesTheFirst) {
   using Nodes = std::vector<OrderedNode>;
   const Nodes order{{.name = "n1"}, {.name = "n2"}};
