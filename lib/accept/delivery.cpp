@@ -343,6 +343,9 @@ class DeliveryMaker {
     });
     if (card.parts.empty() && card.verdict == NodeVerdict::rejected) card.parts = facts.parts;
     add_attempts(card, node);
+    if (card.verdict == NodeVerdict::held && card.stage == Stage::inventory) {
+      fail_inventory(card, standing.causes);
+    }
     if (card.verdict == NodeVerdict::rejected) card.claim = claim_of(card);
     return card;
   }
@@ -370,6 +373,19 @@ class DeliveryMaker {
       }
     }
     return shown;
+  }
+
+  // A comparison with other nodes fails an inventory that passed by itself.
+  static void fail_inventory(NodeCard& card, const std::vector<Cause>& causes) {
+    auto& attempts = card.attempts;
+    const auto newest =
+        std::find_if(attempts.rbegin(), attempts.rend(),
+                     [](const CardAttempt& each) { return each.stage == Stage::inventory; });
+    const bool passed = newest != attempts.rend() &&
+                        (newest->end == AttemptEnd::pass || newest->end == AttemptEnd::warn);
+    if (!passed) return;
+    newest->end = AttemptEnd::fail;
+    newest->result = to_line(causes);
   }
 
   void add_attempts(NodeCard& card, std::size_t node) const {

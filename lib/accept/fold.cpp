@@ -281,10 +281,10 @@ void NodeFold::take(const GroupAttempt& attempt, const std::string& name) {
   }
 }
 
-void NodeFold::hold(const Cause& cause) {
+void NodeFold::hold(const Cause& cause, Stage stage) {
   if (is_final(standing_)) return;
-  const auto why = to_line(cause);
-  settle(NodeVerdict::held, cause.charge, why, {cause});
+  settle(NodeVerdict::held, cause.charge, to_line(cause), {cause});
+  standing_.stage = stage;
 }
 
 void NodeFold::leave_untested(std::string why) {

@@ -24,8 +24,8 @@ class NodeFold {
   // Takes the attempt of a group that the node took part in. `name` is the node's name.
   void take(const GroupAttempt& attempt, const std::string& name);
   void take(const Decision& decision);
-  // Holds the node for a failure that only shows when nodes are compared.
-  void hold(const Cause& cause);
+  // Holds the node for a failure at a stage that only shows when nodes are compared.
+  void hold(const Cause& cause, Stage stage);
   void leave_untested(std::string why);
   // Gives up on a node that was lost and did not answer when it was asked after return_s.
   void finish();

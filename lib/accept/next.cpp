@@ -136,7 +136,8 @@ class Planner {
                       .check = std::string(kProfileCheck),
                       .device = "node",
                       .message = fmt::format("profile {}, expected {}, as {} other nodes have",
-                                             inventory->profile, usual->first, usual->second)});
+                                             inventory->profile, usual->first, usual->second)},
+                     Stage::inventory);
     }
   }
 
@@ -174,7 +175,8 @@ class Planner {
         {.node = order_.nodes[node].name,
          .check = std::string(kSerialCheck),
          .device = "node",
-         .message = fmt::format("{} has the same serial {}", order_.nodes[other].name, serial)});
+         .message = fmt::format("{} has the same serial {}", order_.nodes[other].name, serial)},
+        Stage::inventory);
   }
 
   // Finds groups in which many nodes fail one check at one stage.
@@ -308,7 +310,7 @@ class Planner {
       if (i != node && (may_come(i, stage) || folds_[i].is_proven(stage))) return;
     }
     auto& fold = folds_[node];
-    if (fold.is_suspect()) return fold.hold(fold.suspected().front());
+    if (fold.is_suspect()) return fold.hold(fold.suspected().front(), stage);
     fold.leave_untested(fmt::format("no other node is left for the stage {}", to_string(stage)));
   }
 

@@ -119,6 +119,23 @@ TEST(DeliveryTest, SlicesThatPassedAreOnlyCounted) {
   EXPECT_THAT(card.kernel_lines, ElementsAre(HasSubstr("Xid (PCI:0007:00:00): 48")));
 }
 
+TEST(DeliveryTest, AnInventoryFailsIfAnotherNodeHasTheSameSerial) {
+  SampleDelivery sample(4);
+  sample.hours = 1;
+  sample.edit = [](StepAnswer& answer) {
+    const bool shares = answer.host == "gpu-001" || answer.host == "gpu-002";
+    if (shares && !answer.parts.empty()) answer.parts[0].serial = "5";
+  };
+  const auto delivery = sample.make();
+  const auto card = std::ranges::find(delivery.cards, "gpu-001", &NodeCard::node);
+  ASSERT_NE(card, delivery.cards.end());
+  EXPECT_EQ(card->stage, Stage::inventory);
+  EXPECT_EQ(card->why, "accept.serial node: gpu-002 has the same serial 5");
+  ASSERT_THAT(card->attempts, Not(IsEmpty()));
+  EXPECT_EQ(card->attempts[0].end, AttemptEnd::fail);
+  EXPECT_EQ(card->attempts[0].result, card->why);
+}
+
 TEST(DeliveryTest, PartnersAreProvenIfTheyWereNeverNamed) {
   Order order{.id = "1", .plan = *shipped_plan("standard"), .nodes = {{"a"}, {"b"}, {"c"}}};
   Results results;

@@ -438,6 +438,8 @@ TEST(NextTest, TwoNodesWithOneSerialAreHeld) {
   EXPECT_EQ(actions.standings[1].verdict, NodeVerdict::held);
   EXPECT_THAT(actions.standings[1].why, HasSubstr("n2 has the same serial same"));
   EXPECT_EQ(actions.standings[2].verdict, NodeVerdict::held);
+  EXPECT_EQ(actions.standings[2].stage, Stage::inventory);
+  EXPECT_EQ(actions.standings[2].why, "accept.serial node: n1 has the same serial same");
   EXPECT_EQ(actions.standings[0].verdict, NodeVerdict::pending);
 }
 
