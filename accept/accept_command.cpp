@@ -38,7 +38,6 @@ namespace {
 
 using namespace accept;  // NOLINT(google-build-using-namespace): the command is about nothing else
 
-constexpr std::string_view kSim = "sim";
 constexpr std::string_view kHelp = "help";  // --sim help
 
 template <class T>
@@ -79,6 +78,20 @@ OrFailure<Plan> plan_of(const AcceptCommand& command, const Caller& caller, Plan
     return bad_configuration(checked.error());
   }
   return plan;
+}
+
+// Returns the command with the options that the run was begun with, unless it has its own.
+AcceptCommand as_begun(AcceptCommand command, const Order& order) {
+  if (command.by.empty()) command.by = order.by;
+  if (command.sim.empty()) command.sim = order.sim;
+  if (command.muster.empty()) command.muster = order.program;
+  return command;
+}
+
+// The path of a program must be valid in other folders as well.
+std::string path_or_word(const std::string& by) {
+  if (by.find('/') == std::string::npos) return by;
+  return std::filesystem::absolute(by).lexically_normal().string();
 }
 
 std::string by_of(const AcceptCommand& command, const Order& order, const Variables& variables) {
@@ -127,6 +140,9 @@ OrFailure<RunFolder> open_run(const AcceptCommand& command, const Caller& caller
   if (is_new) {
     TRY_ASSIGN(auto plan, plan_of(command, caller, *shipped_plan("standard"), nodes.size()));
     auto order = make_order(std::move(plan), std::move(nodes));
+    order.by = path_or_word(command.by);
+    order.sim = command.sim;
+    order.program = command.muster;
     TRY(check_fleet(command, order, caller));
     return RunFolder::create(path, std::move(order));
   }
@@ -137,6 +153,8 @@ OrFailure<RunFolder> open_run(const AcceptCommand& command, const Caller& caller
     differs = fmt::format("it was begun by muster {}, and this is {}", order.muster, kVersion);
   } else if (!nodes.empty()) {
     differs = difference(order.nodes, nodes);
+  } else if (!command.by.empty() && (command.by == kSim) != (order.by == kSim)) {
+    differs = order.by == kSim ? "its nodes are simulated" : "its nodes are not simulated";
   }
   if (differs.empty() && !(command.plan.empty() && command.soak.empty())) {
     TRY_ASSIGN(const auto plan, plan_of(command, caller, order.plan, order.nodes.size()));
@@ -321,7 +339,8 @@ int drive(const AcceptCommand& command, const Caller& caller) {
   }
   StopSignals signals;
   allow_many_files();
-  const auto fleet = fleet_of(command, *folder, caller, signals.descriptor());
+  const auto fleet =
+      fleet_of(as_begun(command, folder->order()), *folder, caller, signals.descriptor());
   if (!fleet) return fail(caller, fleet.error());
   Progress progress(folder->order(), caller.console);
   const auto page = [&](const Actions& actions) {

@@ -346,7 +346,8 @@ class DeliveryMaker {
     if (card.verdict == NodeVerdict::held && card.stage == Stage::inventory) {
       fail_inventory(card, standing.causes);
     }
-    if (card.verdict == NodeVerdict::rejected) card.claim = claim_of(card);
+    const bool may_claim = card.verdict == NodeVerdict::rejected && order_.by != kSim;
+    if (may_claim) card.claim = claim_of(card);
     return card;
   }
 
@@ -457,6 +458,7 @@ Delivery make_delivery(const Order& order, const Results& results, const Actions
                     .created = utc_text(order.created),
                     .at = utc_text(context.now),
                     .who = context.who,
+                    .simulated = order.by == kSim,
                     .plan = order.plan,
                     .counts = counts_of(actions.standings),
                     .cards = maker.cards(),

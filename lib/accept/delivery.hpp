@@ -181,6 +181,7 @@ struct Delivery {
   MUSTER_FIELD(std::string, created, "RFC 3339, UTC");
   MUSTER_FIELD(std::string, at, "when this document was written");
   MUSTER_UNLESS_EMPTY(std::string, who, "the user who ran it");
+  MUSTER_FIELD(bool, simulated, "by --by sim: nothing was measured") = false;
   MUSTER_FIELD(Plan, plan, "");
   MUSTER_REQUIRED(DeliveryCounts, counts, "");
   MUSTER_FIELD(std::vector<TermResult>, terms, "");

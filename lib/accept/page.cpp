@@ -376,6 +376,7 @@ Json head_of(const Delivery& delivery) {
           {"ordered_nodes", counted(static_cast<std::uint64_t>(counts.ordered), "node")},
           {"counts", counts_of(counts)},
           {"draft", draft},
+          {"simulated", delivery.simulated},
           {"pending", counted(static_cast<std::uint64_t>(counts.pending), "node")},
           {"met", delivery.terms_verdict == TermsVerdict::met},
           {"not_met", delivery.terms_verdict == TermsVerdict::not_met},

@@ -81,7 +81,12 @@ struct Order {
   MUSTER_REQUIRED(std::int64_t, created, "") = 0;
   MUSTER_REQUIRED(Plan, plan, "");
   MUSTER_REQUIRED(std::vector<OrderedNode>, nodes, "as ordered, without duplicates");
+  MUSTER_UNLESS_EMPTY(std::string, by, "value of --by; empty: detected by each driver");
+  MUSTER_UNLESS_EMPTY(std::string, sim, "value of --sim");
+  MUSTER_UNLESS_EMPTY(std::string, program, "value of --muster");
 };
+
+inline constexpr std::string_view kSim = "sim";  // the value of --by for a simulated fleet
 
 // The longest time that an attempt may take, not counting its soak.
 [[nodiscard]] std::int64_t deadline_s(const Plan& plan, Stage stage);

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+// Whole runs of the command, on simulated nodes.
+#include "accept/accept_command.hpp"
+
+#include <string>
+
+#include "lib/accept/delivery.hpp"
+#include "lib/base/json_read.hpp"
+#include "tests/support/files.hpp"
+#include "tests/support/matchers.hpp"
+#include "tests/support/temp_dir.hpp"
+
+namespace muster::app {
+namespace {
+
+class AcceptCommandTest : public ::testing::Test {
+ protected:
+  // Returns the exit status.
+  int run(AcceptCommand command) {
+    command.run = (temp_.path() / "run").string();
+    out_.clear();
+    notes_.clear();
+    return run_accept(command,
+                      {.console = {.out = [this](std::string_view text) -> Result<void> {
+                                     out_ += text;
+                                     return {};
+                                   },
+                                   .note = [this](std::string_view line) { notes_ += line; }},
+                       .variables = {},
+                       .started = Clock::now()});
+  }
+
+  int begin(const std::string& sim = "") {
+    return run({.words = {"sim[1-3]"}, .plan = "quick", .by = "sim", .sim = sim});
+  }
+
+  [[nodiscard]] accept::Delivery delivery() const {
+    const auto read = from_json<accept::Delivery>(content_of(temp_.path() / "run/accept.json"));
+    EXPECT_TRUE(read);
+    return read.value_or(accept::Delivery{});
+  }
+
+  TempDir temp_;
+  std::string out_, notes_;
+};
+
+TEST_F(AcceptCommandTest, AWithdrawnNodeKeepsItsHistory) {
+  EXPECT_EQ(begin(), 0);
+  EXPECT_EQ(run({.withdraw = "sim2", .why = "sent back"}), 0);
+  EXPECT_EQ(run({.page = true}), 1);
+  const auto row = delivery().nodes.at(1);
+  EXPECT_EQ(row.verdict, accept::NodeVerdict::withdrawn);
+  EXPECT_EQ(row.stage, accept::Stage::after);
+  EXPECT_EQ(row.soak_hours, 0.5);
+}
+
+TEST_F(AcceptCommandTest, ARetestContinuesTheSimulation) {
+  EXPECT_EQ(begin("fault=row_remap:sim2:1"), 1);
+  EXPECT_EQ(run({.retest = "sim2"}), 0);
+  EXPECT_EQ(run({}), 1);
+  EXPECT_THAT(out_, HasSubstr("rejected    sim2: gpu.ecc_remapped_rows gpu1"));
+  EXPECT_EQ(run({.retest = "sim2"}), 0);
+  EXPECT_EQ(run({.by = "sim", .sim = "failures=0"}), 0) << out_;  // it was repaired
+}
+
+TEST_F(AcceptCommandTest, RealAndSimulatedResultsAreNotMixed) {
+  EXPECT_EQ(begin(), 0);
+  EXPECT_EQ(run({.by = "ssh"}), kExitConfiguration);
+  EXPECT_THAT(notes_, HasSubstr("its nodes are simulated"));
+}
+
+TEST_F(AcceptCommandTest, ThePageOfASimulationSaysSoAndClaimsNothing) {
+  EXPECT_EQ(begin("fault=row_remap:sim2:1"), 1);
+  const auto page = content_of(temp_.path() / "run/page.html");
+  EXPECT_THAT(page, AllOf(HasSubstr("<b>Simulated.</b>"), Not(HasSubstr("Claim for"))));
+  const auto made = delivery();
+  EXPECT_TRUE(made.simulated);
+  ASSERT_THAT(made.cards, SizeIs(1));
+  EXPECT_FALSE(made.cards[0].claim);
+}
+
+}  // namespace
+}  // namespace muster::app
