@@ -233,6 +233,11 @@ int dry_run(const AcceptCommand& command, const Caller& caller) {
   auto text = plan_text(*plan, nodes->size());
   const auto order = make_order(*plan, *nodes);
   const auto by = by_of(command, order, caller.variables);
+  // The plan of a Slurm job is also printed before the job exists.
+  if (by != "slurm") {
+    const auto checked = check_fleet(command, order, caller);
+    if (!checked) return fail(caller, checked.error());
+  }
   const auto& first = nodes->front().name;
   if (by != kSim) {
     const auto words =

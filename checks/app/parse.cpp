@@ -270,6 +270,9 @@ Result<void> finish(AcceptCommand& command, const Words& words) {
   const int tasks = given(command.retest) + given(command.withdraw) + given(command.go_on) +
                     (command.status ? 1 : 0) + (command.page ? 1 : 0) + (command.dry_run ? 1 : 0);
   if (!command.step.empty() || command.sim == "help") return {};
+  const bool drives = tasks == 0 || command.dry_run;
+  const int of_run = given(command.plan) + given(command.soak) + given(command.by) +
+                     given(command.sim) + given(command.muster);
   return check_usage({
       {tasks > 1,
        "--status, --page, --dry-run, --retest, --withdraw and --go-on exclude each other"},
@@ -279,6 +282,10 @@ Result<void> finish(AcceptCommand& command, const Words& words) {
            command.retest.empty(),
        "--withdraw and --why need each other"},
       {!command.sim.empty() && command.by != "sim", "--sim needs --by sim"},
+      {!drives && (of_run > 0 || !words.empty()),
+       "--status, --page, --retest, --withdraw and --go-on are about a run that exists, and take "
+       "neither nodes nor --plan, --soak, --by, --sim and --muster"},
+      {command.whom == accept::For::provider && !command.page, "--for needs --page"},
   });
 }
 

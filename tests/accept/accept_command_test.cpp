@@ -69,6 +69,16 @@ TEST_F(AcceptCommandTest, RealAndSimulatedResultsAreNotMixed) {
   EXPECT_THAT(notes_, HasSubstr("its nodes are simulated"));
 }
 
+TEST_F(AcceptCommandTest, ADryRunChecksHowNodesAreReached) {
+  AcceptCommand command{.words = {"sim[1-3]"}, .by = "sim", .sim = "fault=foo:1", .dry_run = true};
+  EXPECT_EQ(run(command), kExitUsage);
+  EXPECT_THAT(notes_, HasSubstr("unknown fault"));
+  command.by = "./nope";
+  EXPECT_EQ(run(command), kExitUsage);
+  command.by = "slurm";
+  EXPECT_EQ(run(command), 0) << notes_;
+}
+
 TEST_F(AcceptCommandTest, ThePageOfASimulationSaysSoAndClaimsNothing) {
   EXPECT_EQ(begin("fault=row_remap:sim2:1"), 1);
   const auto page = content_of(temp_.path() / "run/page.html");

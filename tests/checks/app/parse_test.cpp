@@ -227,6 +227,10 @@ constexpr auto kSlips = std::to_array<Slip>({
     {"accept --run r --status --page", "exclude each other"},
     {"accept --run r --withdraw gpu-1", "need each other"},
     {"accept --run r --sim nodes=4", "--sim needs --by sim"},
+    {"accept --run r --for provider", "--for needs --page"},
+    {"accept --run r --status gpu-1", "take neither nodes nor"},
+    {"accept --run r --page --by ssh", "take neither nodes nor"},
+    {"accept --run r --retest gpu-1 --soak 1h", "take neither nodes nor"},
     // Commands
     {"", "expected a command (see muster --help)"},
     {"chekc", "unknown command chekc; did you mean check? (see muster --help)"},
