@@ -116,6 +116,30 @@ Result<Report> report_in(const std::string& output) {
   return parse_report(std::string_view(output).substr(begin, end - begin + 1));
 }
 
+constexpr std::size_t kMaxReason = 200;
+
+// Returns the first paragraph of the last message that mpirun prints between two rulers, or the
+// last line if it is not in such a message.
+std::string reason_in(std::string_view errors) {
+  constexpr std::size_t kShortestRuler = 20;
+  std::string reason;
+  bool in_message = false, in_paragraph = false;
+  for (const auto line : split_lines(errors)) {
+    const auto text = trim(line);
+    if (text.size() >= kShortestRuler && text.find_first_not_of('-') == std::string_view::npos) {
+      in_message = in_paragraph = !in_message;
+      if (in_message) reason.clear();
+    } else if (text.empty()) {
+      in_paragraph = in_paragraph && reason.empty();
+    } else if (!in_message || reason.empty()) {
+      reason = text;
+    } else if (in_paragraph) {
+      reason += fmt::format(" {}", text);
+    }
+  }
+  return printable(reason, kMaxReason);
+}
+
 StepAnswer own_answer(const std::string& host) {
   return {
       .host = host, .muster = std::string(kVersion), .at = wall_time().time_since_epoch().count()};
@@ -431,11 +455,16 @@ CommandWords group_command(const std::string& by, const std::vector<std::string>
 }
 
 Unanswered unanswered(int status, std::string_view errors, std::string_view why) {
-  const auto last = last_line(errors);
-  const auto text = last.empty() ? std::string(why) : fmt::format("{}: {}", why, last);
-  for (const auto& [phrase, kind] : kPhrases) {
-    if (errors.find(phrase) != std::string_view::npos) return {.kind = kind, .why = last};
+  const auto lines = split_lines(errors);
+  for (const auto& phrase : kPhrases) {
+    const auto found = std::ranges::find_if(
+        lines, [&](auto line) { return line.find(phrase.text) != std::string_view::npos; });
+    if (found == lines.end()) continue;
+    return {.kind = phrase.kind, .why = printable(trim(*found), kMaxReason)};
   }
+  std::string text(why);
+  if (status != 0) text += fmt::format(" (status {})", status);
+  if (const auto reason = reason_in(errors); !reason.empty()) text += fmt::format(": {}", reason);
   constexpr int kNotRun = 126;
   constexpr int kNotFound = 127;
   constexpr int kSshFailed = 255;

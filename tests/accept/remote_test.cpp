@@ -58,7 +58,23 @@ TEST(UnansweredTest, TellsLostFromRefusedAndInterrupted) {
                  "not available"),
             Kind::outside);
   EXPECT_EQ(kind(137, ""), Kind::interrupted);
-  EXPECT_EQ(unanswered(1, "", "cut off").why, "cut off");
+}
+
+TEST(UnansweredTest, SaysWhy) {
+  const auto why = [](int status, std::string_view errors) {
+    return unanswered(status, errors, "no answer").why;
+  };
+  EXPECT_EQ(why(0, ""), "no answer");
+  EXPECT_EQ(why(3, ""), "no answer (status 3)");
+  EXPECT_EQ(why(3, "first\nlast\n"), "no answer (status 3): last");
+  EXPECT_EQ(why(255, "ssh: n1: Connection refused\nmpirun: lost\n"), "ssh: n1: Connection refused");
+  const std::string ruler(74, '-');
+  EXPECT_EQ(why(1, fmt::format("a warning\n{0}\nmpirun has detected an attempt to\nrun as root.\n\n"
+                               "Running as root is discouraged.\n{0}\n",
+                               ruler)),
+            "no answer (status 1): mpirun has detected an attempt to run as root.");
+  EXPECT_EQ(why(1, fmt::format("{0}\nA warning.\n{0}\nlast\n", ruler)),
+            "no answer (status 1): last");
 }
 
 // A program that reaches nodes, as a shell script: $1 is the node.
