@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <string>
 #include <utility>
 
 namespace muster::accept {
@@ -49,7 +50,7 @@ void Identities::compare_with_inventory(std::size_t node, const StepAnswer& answ
   for (const auto& [name, version] : answer.stack) {
     const auto known = before.stack.find(name);
     if (known == before.stack.end() || known->second == version) continue;
-    add_remark(attempt, {.check = "accept.changed",
+    add_remark(attempt, {.check = std::string(kChangedCheck),
                          .device = "node",
                          .message = fmt::format("{} was {} before the soak and is {} after it",
                                                 name, known->second, version),
@@ -60,13 +61,13 @@ void Identities::compare_with_inventory(std::size_t node, const StepAnswer& answ
     if (part.serial.empty() || answer.parts.empty()) continue;
     const auto now = std::ranges::find(answer.parts, part.serial, &Part::serial);
     if (now == answer.parts.end()) {
-      add_failure(attempt, {.check = "accept.changed",
+      add_failure(attempt, {.check = std::string(kChangedCheck),
                             .device = part.device,
                             .message = fmt::format("{} with serial {} is missing after the soak",
                                                    part.device, part.serial),
                             .limit = part.serial});
     } else if (now->firmware != part.firmware) {
-      add_remark(attempt, {.check = "accept.changed",
+      add_remark(attempt, {.check = std::string(kChangedCheck),
                            .device = part.device,
                            .message = fmt::format("the firmware was {} before the soak, and is {}",
                                                   part.firmware, now->firmware),

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "accept/accept_checks.hpp"
 #include "checks/app/inspect.hpp"
 #include "checks/app/limits_of.hpp"
 #include "checks/catalogue.hpp"
@@ -291,11 +292,12 @@ std::string explanation(const AnyCheck& check, std::string_view about, const Cho
   return fmt::format("{}{}", text, limit_lines(groups));
 }
 
-// Visits the checks of `muster check`, then those of muster-bench.
+// Visits the checks of `muster check`, then those of muster-bench and of `muster accept`.
 template <class Visit>
 void each_check(const Visit& visit) {
   for (const auto* check : checks::kAll) visit(check->id, check->title, "muster check");
   for (const auto& check : kBenchChecks) visit(check.id, check.title, "muster-bench");
+  for (const auto& check : accept::kAcceptChecks) visit(check.id, check.title, "muster accept");
 }
 
 std::string as_text() {
@@ -394,9 +396,12 @@ std::string as_markdown(const Profile& profile) {
 int run_explain(const ExplainCommand& command, const Caller& caller, Deadline& deadline) {
   const auto* const wanted = std::ranges::find(checks::kAll, command.check, &Check::id);
   const auto* const of_bench = find_bench_check(command.check);
-  if (wanted == checks::kAll.end() && of_bench == nullptr) {
-    auto ids = check_ids();
-    for (const auto& check : kBenchChecks) ids.emplace_back(check.id);
+  const auto* const of_accept =
+      std::ranges::find(accept::kAcceptChecks, command.check, &BenchCheck::id);
+  const bool accepts = of_accept != accept::kAcceptChecks.end();
+  if (wanted == checks::kAll.end() && of_bench == nullptr && !accepts) {
+    std::vector<std::string> ids;
+    each_check([&](auto id, auto, auto) { ids.emplace_back(id); });
     return fail(caller, {.status = kExitUsage,
                          .message = fmt::format("unknown check \"{}\"{} (see muster list)",
                                                 printable(command.check, 80),
@@ -410,7 +415,8 @@ int run_explain(const ExplainCommand& command, const Caller& caller, Deadline& d
   const auto observed = observe_node(request, caller.variables, caller.started, deadline);
   if (!observed) return fail(caller, observed.error());
   const auto& choice = observed->choice;
-  const auto text = of_bench != nullptr
+  const auto text = accepts ? explanation(*of_accept, "  Judged by muster accept.\n", choice)
+                    : of_bench != nullptr
                         ? explanation(*of_bench, "  Judged by muster-bench.\n", choice)
                         : explanation(**wanted, when_it_runs(choice.profile, **wanted), choice);
   return deliver(caller, "", text, kExitHealthy);

@@ -24,6 +24,7 @@ inline constexpr std::string_view kProfileCheck = "accept.profile";  // differs 
 inline constexpr std::string_view kGpusCheck = "accept.gpus";        // no GPU was observed
 inline constexpr std::string_view kClockCheck = "accept.clock";      // differs from the driver's
 inline constexpr std::string_view kLostCheck = "accept.lost";        // the node was lost once
+inline constexpr std::string_view kChangedCheck = "accept.changed";  // a part or a version
 inline constexpr std::string_view kSlowerCheck = "accept.slower";    // slower than before the soak
 
 struct StepAnswer {

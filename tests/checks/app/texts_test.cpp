@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "accept/accept_checks.hpp"
 #include "checks/app/limits_of.hpp"
 #include "checks/catalogue.hpp"
 #include "lib/base/text.hpp"
@@ -62,6 +63,7 @@ TEST_F(TextsTest, ListNamesEveryCheckWithinEightyColumns) {
   std::vector<std::string> expected;
   for (const auto* check : checks::kAll) expected.emplace_back(check->id);
   for (const auto& check : kBenchChecks) expected.emplace_back(check.id);
+  for (const auto& check : accept::kAcceptChecks) expected.emplace_back(check.id);
   EXPECT_EQ(ids, expected);
 }
 
@@ -69,10 +71,10 @@ TEST_F(TextsTest, ListAsJsonIsJson) {
   EXPECT_EQ(run_list({.form = ListCommand::Form::json}, caller_.caller()), 0);
   const auto list = nlohmann::json::parse(caller_.out(), nullptr, false);
   ASSERT_TRUE(list.is_array());
-  EXPECT_EQ(list.size(), checks::kAll.size() + kBenchChecks.size());
+  EXPECT_EQ(list.size(), checks::kAll.size() + kBenchChecks.size() + accept::kAcceptChecks.size());
   EXPECT_EQ(list[0]["id"], "host.cpu");
   EXPECT_EQ(list[0]["program"], "muster check");
-  EXPECT_EQ(list.back()["program"], "muster-bench");
+  EXPECT_EQ(list.back()["program"], "muster accept");
 }
 
 TEST_F(TextsTest, ExplainKnowsTheChecksOfMusterBench) {
@@ -81,6 +83,14 @@ TEST_F(TextsTest, ExplainKnowsTheChecksOfMusterBench) {
     EXPECT_THAT(caller_.out(), HasSubstr(std::string(check.id) + ": "));
   }
   EXPECT_THAT(caller_.out(), HasSubstr("Judged by muster-bench."));
+  expect_eighty_columns(caller_.out());
+}
+
+TEST_F(TextsTest, ExplainKnowsTheChecksOfAnAcceptance) {
+  EXPECT_EQ(explain({.check = "accept.order", .profile = "generic"}), 0);
+  EXPECT_THAT(caller_.out(),
+              AllOf(StartsWith("accept.order: "), HasSubstr("Judged by muster accept."),
+                    HasSubstr("no limits of its own")));
   expect_eighty_columns(caller_.out());
 }
 
