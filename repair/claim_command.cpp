@@ -67,7 +67,7 @@ class ClaimRun {
     }
     const auto delivery = from_json<accept::Delivery>(*text);
     if (!delivery) return make_error("{}: {}", file, delivery.error().message);
-    if (delivery->simulated) return make_error("{}: a simulated run has no claims", file);
+    if (delivery->simulated) return make_error("{}: its nodes are simulated, so nothing can be claimed", file);
     for (const auto& card : delivery->cards) {
       if (card.verdict == accept::NodeVerdict::rejected)
         rejected_[card.node] = accept::claim_of(card);

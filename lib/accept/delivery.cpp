@@ -346,8 +346,7 @@ class DeliveryMaker {
     if (card.verdict == NodeVerdict::held && card.stage == Stage::inventory) {
       fail_inventory(card, standing.causes);
     }
-    const bool may_claim = card.verdict == NodeVerdict::rejected && order_.by != kSim;
-    if (may_claim) card.claim = claim_of(card);
+    if (card.verdict == NodeVerdict::rejected) card.claim = claim_of(card);
     return card;
   }
 
