@@ -112,8 +112,14 @@ sed --in-place "s|identity: .*|identity: http://127.0.0.1:1|" "$folder/root/etc/
 echo bundle >"$folder/root/repair/gpu-2/20261101T110000Z.evidence.tar.gz"
 expect 2 'no token from http://127.0.0.1:1' gpu-2 --send
 
+# The rejected nodes of an acceptance need the same proof.
+"$muster" accept 'sim[001-008]' --run "$folder/delivery" --plan quick --by sim \
+  --sim fault=slow_gpu:sim002:5:0.8,fault=row_remap:sim003:4 >"$folder/accept.log" 2>&1 || true
+expect 1 'bench.gemm gpu5 is not proven (seen 2 times' --run "$folder/delivery" --provider text
+expect 0 'proof       hard evidence' sim003 --run "$folder/delivery" --provider text
+
 if grep complaint "$folder/log"; then failures=$((failures + 1)); fi
-if [[ $(states) != 'prepared sent prepared acknowledged out verified' ]]; then
+if [[ $(states) != 'prepared sent prepared acknowledged out verified prepared' ]]; then
   echo "journal: $(states)"
   failures=$((failures + 1))
 fi
