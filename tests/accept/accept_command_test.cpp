@@ -69,6 +69,13 @@ TEST_F(AcceptCommandTest, RealAndSimulatedResultsAreNotMixed) {
   EXPECT_THAT(notes_, HasSubstr("its nodes are simulated"));
 }
 
+TEST_F(AcceptCommandTest, ASoakIsComparedWithThePlanOfTheRun) {
+  EXPECT_EQ(begin(), 0);
+  EXPECT_EQ(run({.soak = "30min"}), 0) << notes_;
+  EXPECT_EQ(run({.soak = "3h"}), kExitConfiguration);
+  EXPECT_THAT(notes_, HasSubstr("soak_s was 1800 in its plan and is 10800 now"));
+}
+
 TEST_F(AcceptCommandTest, ADryRunChecksHowNodesAreReached) {
   AcceptCommand command{.words = {"sim[1-3]"}, .by = "sim", .sim = "fault=foo:1", .dry_run = true};
   EXPECT_EQ(run(command), kExitUsage);
