@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <numeric>
 #include <optional>
 #include <set>
@@ -43,6 +44,16 @@ std::vector<NodeSet> parts_of(const NodeSet& all, std::size_t count) {
   return parts;
 }
 
+// Lets the NVLink domains take turns, so that parts of the set span them.
+NodeSet spread(NodeSet all, const Nodes& nodes) {
+  if (nodes.domains.empty()) return all;
+  std::map<int, int> counts;
+  std::map<Node, int> turns;
+  for (const auto node : all) turns[node] = counts[nodes.domains[node]]++;
+  std::ranges::stable_sort(all, {}, [&](Node node) { return turns[node]; });
+  return all;
+}
+
 // Joins two sets; empty if one of them is empty.
 NodeSet join(NodeSet a, const NodeSet& b) {
   if (a.empty() || b.empty()) return {};
@@ -59,7 +70,7 @@ class Bisection {
  public:
   // `all` together reach less than `usual`, the rate of healthy pairs.
   Bisection(Rounds& rounds, const Nodes& nodes, NodeSet all, double reached, const Scale& usual)
-      : rounds_(rounds), nodes_(nodes), all_(std::move(all)), usual_(usual) {
+      : rounds_(rounds), nodes_(nodes), all_(spread(std::move(all), nodes)), usual_(usual) {
     // A rate nearer to that of all nodes than to that of pairs shows the fault. With a severe
     // fault, a lesser one does, too.
     usual_.limit = std::max((reached + usual.median) / 2, (1 - kLossOfGroups) * usual.median);
@@ -80,7 +91,7 @@ class Bisection {
     std::vector<NodeGroup> groups;
     std::vector<std::size_t> places;
     for (std::size_t i = 0; i < sets.size(); ++i) {
-      if (sets[i].size() < 2) continue;
+      if (sets[i].size() < 2 || !nodes_.are_comparable(sets[i])) continue;
       groups.push_back({.nodes = sets[i]});
       places.push_back(i);
     }
@@ -173,6 +184,7 @@ class Bisection {
       for (const auto& part : parts_of(suspects, parts)) {
         const auto rest = without(all_, part);
         if (rest.size() < 2) return {};
+        if (!nodes_.are_comparable(rest)) continue;
         TRY_ASSIGN(const auto gbps, rounds_.measure_one("all but a part of them", rest));
         ++tried;
         if (usual_.low(gbps)) continue;
@@ -211,6 +223,7 @@ class Bisection {
     } else if (others.size() >= shown_.size()) {
       // Measured in the same round, since rates may drift from one to the next.
       others.resize(shown_.size());
+      if (!nodes_.are_comparable(others)) return none;
       TRY_ASSIGN(const auto both, rounds_.measure("what is slow together, and as many others",
                                                   {{.nodes = shown_}, {.nodes = others}}));
       control_ = both.gbps[1];
@@ -322,7 +335,7 @@ Result<void> find_together(Rounds& rounds, SearchResult& result) {
     NodeSet all(nodes.count());
     std::iota(all.begin(), all.end(), Node{0});
     auto rest = without(std::move(all), left_out(result.culprits));
-    if (rest.size() < 2 || nodes.count() == 2) return {};
+    if (rest.size() < 2 || nodes.count() == 2 || !nodes.are_comparable(rest)) return {};
     TRY_ASSIGN(const auto gbps, rounds.measure_together(rest));
     result.together = Together{.nodes = rest, .gbps = gbps};
     if (!falls_behind(gbps, *result.scale) || is_common(result) || rest.size() == 2) return {};

@@ -162,7 +162,11 @@ class Explanation {
     for (const auto& slow : slow_) {
       for (const auto& meeting : slow.suspect->meetings) std::erase(fresh, meeting.partner);
     }
-    if (fresh.size() >= slow_.size() + kControls) partners = std::move(fresh);
+    if (fresh.size() < slow_.size() + kControls) return;
+    std::vector<Node> slow;
+    for (const auto& each : slow_) slow.push_back(each.node());
+    auto left = fresh;
+    if (pair_with(slow, left, nodes_).size() == slow.size()) partners = std::move(fresh);
   }
 
   [[nodiscard]] std::string names_of_pair(const SlowPair& pair) const {

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <map>
 #include <thread>
 #include <utility>
 
@@ -125,7 +126,15 @@ Result<Nodes> nodes_of(const Agreement& agreed) {
     return make_error("{} has {} ranks and {} has {}, expected as many on each node", name(least),
                       *least, name(most), *most);
   }
-  return Nodes{.names = agreed.hosts, .devices = *most, .leaves = {}, .leaf_names = {}, .pods = {}};
+  Nodes nodes{.names = agreed.hosts, .devices = *most, .leaves = {}, .leaf_names = {}, .pods = {}};
+  std::map<std::string, int> numbers;
+  std::vector<int> domains;
+  for (const auto& domain : agreed.domains) {
+    const auto next = static_cast<int>(numbers.size());
+    domains.push_back(domain.empty() ? kNoDomain : numbers.try_emplace(domain, next).first->second);
+  }
+  set_domains(nodes, std::move(domains));
+  return nodes;
 }
 
 Job::Job(RankContext& self, const Operation& operation, const LocateCommand& command)

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <span>
 #include <string>
 #include <utility>
@@ -101,6 +102,21 @@ void hang_from_switches(Nodes& nodes, const std::vector<std::vector<Node>>& grou
   }
 }
 
+std::vector<std::vector<Node>> racks_of(const Nodes& nodes) {
+  std::map<int, std::vector<Node>> racks;
+  for (Node node = 0; node < nodes.count(); ++node) racks[nodes.domains[node]].push_back(node);
+  std::vector<std::vector<Node>> all;
+  for (auto& [domain, members] : racks) all.push_back(std::move(members));
+  return all;
+}
+
+// Whether more than half of the nodes are in one of several NVLink domains.
+bool most_are_in_one_domain(const Nodes& nodes) {
+  return std::ranges::any_of(nodes.domains, [&](int domain) {
+    return 2 * static_cast<std::size_t>(std::ranges::count(nodes.domains, domain)) > nodes.count();
+  });
+}
+
 class Locator {
  public:
   Locator(const Nodes& nodes, Measurer& measurer, const SearchOptions& options)
@@ -139,10 +155,13 @@ class Locator {
 
   [[nodiscard]] Result<void> find_suspects() {
     constexpr std::size_t kFewNodes = 16;
+    constexpr std::size_t kMostOfOneDomain = 64;  // disjoint pairs would be too few to compare
     if (switches_first_ && result_.nodes.zones.empty()) return {};
+    const auto& nodes = result_.nodes;
+    const bool few = nodes.count() <= kFewNodes ||
+                     (nodes.count() <= kMostOfOneDomain && most_are_in_one_domain(nodes));
     const bool all_pairs = options_.strategy == Strategy::tournament ||
-                           (result_.nodes.count() <= kFewNodes &&
-                            (options_.strategy == Strategy::automatic || by_device_));
+                           (few && (options_.strategy == Strategy::automatic || by_device_));
     const auto before = static_cast<std::ptrdiff_t>(result_.pairs.size());
     TRY_ASSIGN(found_, all_pairs ? tournament(rounds_, result_) : screen(rounds_, result_));
     const std::span pairs(result_.pairs.begin() + before, result_.pairs.end());
@@ -158,14 +177,17 @@ class Locator {
       return make_error("--strategy fabric: the topology has no leaf switch of two of the nodes");
     }
     auto topology = nodes;
-    if (unknown) {
+    const bool racks = unknown && !nodes.domains.empty();
+    if (racks) {
+      hang_from_switches(topology, racks_of(nodes));
+    } else if (unknown) {
       TRY_ASSIGN(const auto groups, groups_apart(found_, rounds_, result_));
       if (groups.empty()) return {};
       hang_from_switches(topology, groups);
     }
     const bool undecided = general_ && !all_slow();
     const bool suspicious =
-        switches_first_ || undecided || unknown || points_to_a_switch(found_, topology);
+        switches_first_ || undecided || (unknown && !racks) || points_to_a_switch(found_, topology);
     if (!suspicious && !all_slow() && rounds_.floor()) return {};
     TRY_ASSIGN(auto switches, judge_switches(topology, rounds_, result_.pairs, suspicious));
     if (switches.zones.empty()) clear_congested_leaves(switches, topology);
@@ -175,6 +197,7 @@ class Locator {
     }
     nodes.zones = std::move(switches.zones);
     if (switches_first_ && nodes.zones.empty()) nodes.zones.assign(nodes.count(), 0);
+    if (pairs_across(nodes).empty()) nodes.domains.clear();  // NVLink is all that is left
     return nodes.zones.empty() ? Result<void>() : find_suspects();
   }
 

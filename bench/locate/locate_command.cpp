@@ -327,7 +327,7 @@ Result<int> search_job(const LocateCommand& command, RankContext& self) {
     if (self.leads()) self.say(kNeedsTwoNodes);
     return kExitUndecided;
   }
-  Messages messages{.gpus = self.kind == BackendKind::nccl, .one_domain = agreed.one_domain};
+  Messages messages{.gpus = self.kind == BackendKind::nccl, .one_domain = agreed.is_one_domain()};
   const auto& profile = self.reporter.record().choice.profile;
   // Ranks on different nodes may have different profiles: rank 0 decides.
   TRY_ASSIGN(messages.bytes, broadcast(*self.membership.group,

@@ -43,6 +43,23 @@ std::vector<std::string> names_of(const std::vector<Node>& which, const Nodes& n
   return names;
 }
 
+bool Nodes::are_comparable(const std::vector<Node>& group) const {
+  return domains.empty() || std::ranges::any_of(group, [&](Node node) {
+           return domains[node] != domains[group.front()];
+         });
+}
+
+void set_domains(Nodes& nodes, std::vector<int> domains) {
+  nodes.domains.clear();
+  int next = kNoDomain;
+  for (const int domain : domains) next = std::max(next, domain);
+  for (auto& domain : domains) {
+    if (domain == kNoDomain) domain = ++next;
+  }
+  const auto distinct = std::set<int>(domains.begin(), domains.end()).size();
+  if (distinct > 1 && distinct < domains.size()) nodes.domains = std::move(domains);
+}
+
 std::vector<double> finished(const Round& round, std::size_t from) {
   std::vector<double> values;
   for (auto i = from; i < round.size(); ++i) {
@@ -136,16 +153,25 @@ Result<std::optional<double>> Rounds::measure_together(const std::vector<Node>& 
 }
 
 std::vector<Pair> pairs_across(const Nodes& nodes) {
-  // Half of the list sorted by leaf switch apart, two nodes share one only if it has more than half
-  // of all nodes.
+  // Half of the list sorted by NVLink domain and leaf switch apart, two nodes share one only if it
+  // has more than half of all nodes. Nodes of a larger domain are farther apart.
   std::map<int, std::vector<Node>> zones;
   for (Node node = 0; node < nodes.count(); ++node) zones[nodes.zone(node)].push_back(node);
   std::vector<Pair> pairs;
   pairs.reserve(nodes.count() / 2);
   for (auto& [zone, order] : zones) {
-    std::ranges::stable_sort(order, {}, [&](Node node) { return nodes.leaf(node); });
+    const auto domain = [&](Node node) { return nodes.domains.empty() ? 0 : nodes.domains[node]; };
+    std::ranges::stable_sort(order, {},
+                             [&](Node node) { return std::pair(domain(node), nodes.leaf(node)); });
     const auto half = order.size() / 2;
-    for (std::size_t i = 0; i < half; ++i) pairs.emplace_back(order[i], order[i + half]);
+    auto apart = half;
+    std::map<int, std::size_t> sizes;
+    for (const auto node : order) {
+      if (!nodes.domains.empty()) apart = std::max(apart, ++sizes[domain(node)]);
+    }
+    for (std::size_t i = 0; i < half && i + apart < order.size(); ++i) {
+      pairs.emplace_back(order[i], order[i + apart]);
+    }
   }
   return pairs;
 }
@@ -172,7 +198,7 @@ std::vector<Pair> tournament_round(std::size_t nodes, std::size_t round) {
 std::vector<Node>::iterator partner_of(Node node, std::vector<Node>& partners,
                                        const std::vector<Node>& met, const Nodes& nodes) {
   const auto is_new = [&](Node other) {
-    return nodes.zone(node) == nodes.zone(other) && std::ranges::find(met, other) == met.end();
+    return nodes.may_meet(node, other) && std::ranges::find(met, other) == met.end();
   };
   const auto far = std::ranges::find_if(
       partners, [&](Node other) { return is_new(other) && !nodes.share_leaf(node, other); });

@@ -25,6 +25,7 @@ using Pair = std::pair<Node, Node>;
 
 inline constexpr int kAllDevices = -1;
 inline constexpr int kNoLeaf = -1;
+inline constexpr int kNoDomain = -1;
 
 // The nodes of a search, and the switches that they hang from.
 struct Nodes {
@@ -36,6 +37,9 @@ struct Nodes {
   // Only nodes of one zone are measured together, since paths between zones are known to be slow.
   // Empty if there is only one.
   std::vector<int> zones{};
+  // The NVLink domain of each node; empty if all are in the same one, or no two. Between domains
+  // nodes use their HCAs, so that only pairs and groups that span domains are compared.
+  std::vector<int> domains{};
 
   [[nodiscard]] std::size_t count() const { return names.size(); }
 
@@ -48,6 +52,14 @@ struct Nodes {
 
   [[nodiscard]] int zone(Node node) const { return zones.empty() ? 0 : zones[node]; }
 
+  // Whether these two may be measured as a pair.
+  [[nodiscard]] bool may_meet(Node a, Node b) const {
+    return zone(a) == zone(b) && (domains.empty() || domains[a] != domains[b]);
+  }
+
+  // Whether a group of these nodes takes the same kind of paths as pairs do.
+  [[nodiscard]] bool are_comparable(const std::vector<Node>& group) const;
+
   [[nodiscard]] bool share_leaf(Node a, Node b) const {
     return leaf(a) != kNoLeaf && leaf(a) == leaf(b);
   }
@@ -59,6 +71,9 @@ struct Nodes {
 // or from plain lines "leaf0 gpu-[01-16]". Ignores other nodes; a node that no line names has no
 // leaf switch. An error names `file` and the line.
 [[nodiscard]] Result<void> set_topology(Nodes& nodes, std::string_view text, std::string_view file);
+
+// Sets the NVLink domain of each node. No other node shares kNoDomain.
+void set_domains(Nodes& nodes, std::vector<int> domains);
 
 // Nodes that run one all-reduce; a single node runs it among its own GPUs.
 struct NodeGroup {
@@ -159,16 +174,17 @@ class Rounds {
   std::uint64_t operations_ = 0;
 };
 
-// Every node of each zone once, except the last of an odd number. Pairs cross leaf switches where
-// possible. Without a topology the two nodes are half the list apart.
+// Every node of each zone once, except the last of an odd number and those of an NVLink domain that
+// find no partner outside it. Pairs cross leaf switches where possible. Without a topology the two
+// nodes are half the list apart.
 [[nodiscard]] std::vector<Pair> pairs_across(const Nodes& nodes);
 
 // All pairs by the circle method: n - 1 rounds, or n if n is odd.
 [[nodiscard]] std::size_t tournament_rounds(std::size_t nodes);
 [[nodiscard]] std::vector<Pair> tournament_round(std::size_t nodes, std::size_t round);
 
-// A node of `partners` in the same zone that is not in `met`, if possible of another leaf switch;
-// the end if there is none.
+// A node of `partners` that this one may meet and that is not in `met`, if possible of another leaf
+// switch; the end if there is none.
 [[nodiscard]] std::vector<Node>::iterator partner_of(Node node, std::vector<Node>& partners,
                                                      const std::vector<Node>& met,
                                                      const Nodes& nodes);

@@ -14,8 +14,10 @@ namespace muster::bench::locate {
 
 Nodes nodes_of(const SimCluster& cluster, bool with_topology) {
   Nodes nodes{.names = {}, .devices = cluster.gpus, .leaves = {}, .leaf_names = {}, .pods = {}};
+  std::vector<int> domains;
   for (int i = 0; i < cluster.nodes; ++i) {
     nodes.names.push_back(sim_node_name(static_cast<std::size_t>(i)));
+    domains.push_back(cluster.nodes_per_domain > 1 ? i / cluster.nodes_per_domain : kNoDomain);
     if (!with_topology) continue;
     const int leaf = i / cluster.nodes_per_leaf;
     nodes.leaves.push_back(leaf);
@@ -23,6 +25,7 @@ Nodes nodes_of(const SimCluster& cluster, bool with_topology) {
     nodes.leaf_names.push_back(fmt::format("leaf{}", leaf));
     nodes.pods.push_back(leaf / cluster.leaves_per_pod);
   }
+  set_domains(nodes, std::move(domains));
   return nodes;
 }
 

@@ -39,6 +39,7 @@ class Retest {
     });
     TRY(measure(std::move(once)));
     for (const auto& suspect : unclear_) {
+      if (suspect.meetings.empty()) continue;  // all paths to it are known to be slow
       result_.culprits.push_back(
           not_enough_data(fmt::format("{} is neither slow nor fine with {} partners",
                                       result_.nodes.names[suspect.node], suspect.meetings.size()),
@@ -267,8 +268,8 @@ Result<Suspicion> tournament(Rounds& rounds, SearchResult& result) {
   double noise = 0;
   for (std::size_t i = 0; i < tournament_rounds(count); ++i) {
     auto pairs = tournament_round(count, i);
-    std::erase_if(
-        pairs, [&](const Pair& pair) { return nodes.zone(pair.first) != nodes.zone(pair.second); });
+    std::erase_if(pairs,
+                  [&](const Pair& pair) { return !nodes.may_meet(pair.first, pair.second); });
     if (pairs.empty()) continue;
     const bool few = count <= kFew;
     TRY_ASSIGN(const auto round, rounds.measure("all pairs", groups_of(pairs),

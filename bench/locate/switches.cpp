@@ -52,6 +52,7 @@ class SwitchSearch {
 
   [[nodiscard]] Result<SwitchVerdict> run(std::span<const PairRate> pairs, bool suspicious) {
     TRY(measure_below());
+    trust_racks(pairs);
     const auto usual = usual_rate(pairs);
     if (found_.base <= 0 || (!suspicious && usual && !is_low(usual))) return std::move(found_);
     TRY(measure_crossings());
@@ -87,20 +88,34 @@ class SwitchSearch {
         const auto& members = nodes_of_[leaf];
         if (fine_nodes(leaf).size() > 1 || turn >= tournament_rounds(members.size())) continue;
         for (const auto& [a, b] : tournament_round(members.size(), turn)) {
-          pairs.emplace_back(members[a], members[b]);
+          if (nodes_.may_meet(members[a], members[b])) pairs.emplace_back(members[a], members[b]);
         }
       }
-      if (pairs.empty()) break;
+      if (pairs.empty()) continue;
       TRY_ASSIGN(const auto round,
                  rounds_.measure("pairs below one leaf switch", groups_of(pairs)));
       noise_ = std::max(noise_, round.noise);
-      if (turn == 0) set_base(finished(round));
+      if (found_.base == 0) set_base(finished(round));
       for (std::size_t i = 0; i < pairs.size(); ++i) {
         if (is_low(round.gbps[i])) continue;
         found_.below[pairs[i].first] = found_.below[pairs[i].second] = true;
       }
     }
     return {};
+  }
+
+  // Pairs below the leaf switch of one NVLink domain do not use their HCAs: any node of it may
+  // stand for it.
+  void trust_racks(std::span<const PairRate> pairs) {
+    for (const auto& members : nodes_of_) {
+      if (nodes_.are_comparable(members)) continue;
+      for (const auto node : members) found_.below[node] = true;
+    }
+    if (nodes_.domains.empty() || found_.base > 0) return;
+    std::vector<double> rates;
+    for (const auto& each : pairs) rates.push_back(each.gbps.value_or(0));
+    set_base(std::move(rates));
+    base_is_ = "that other pairs reach";
   }
 
   // The upper quartile, which slow nodes do not lower.
@@ -163,11 +178,16 @@ class SwitchSearch {
 
   [[nodiscard]] Result<void> measure(std::vector<Crossing> crossings, std::size_t turn) {
     std::vector<Pair> pairs;
-    for (const auto& each : crossings) {
+    std::erase_if(crossings, [&](const Crossing& each) {
+      auto b = fine_nodes(each.b);
+      std::rotate(b.begin(), b.begin() + static_cast<std::ptrdiff_t>(turn % b.size()), b.end());
       const auto a = fine_nodes(each.a);
-      const auto b = fine_nodes(each.b);
-      pairs.emplace_back(a[turn % a.size()], b[turn % b.size()]);
-    }
+      const auto from = a[turn % a.size()];
+      const auto to = partner_of(from, b, {}, nodes_);
+      if (to != b.end()) pairs.emplace_back(from, *to);
+      return to == b.end();
+    });
+    if (pairs.empty()) return {};
     append(pairs, controls_beside(pairs));
     TRY_ASSIGN(const auto round,
                rounds_.measure(crossings.front().above
@@ -196,7 +216,9 @@ class SwitchSearch {
       if (4 * (pairs.size() + controls.size() + 1) > nodes_.count()) break;
       auto fine = fine_nodes(leaf);
       std::erase_if(fine, [&](Node node) { return busy.contains(node); });
-      if (fine.size() >= 2) controls.emplace_back(fine[0], fine[1]);
+      if (fine.size() < 2) continue;
+      const auto partner = partner_of(fine.back(), fine, {fine.back()}, nodes_);
+      if (partner != fine.end()) controls.emplace_back(*partner, fine.back());
     }
     return controls;
   }
@@ -272,8 +294,8 @@ class SwitchSearch {
 
   [[nodiscard]] std::string reached(const Culprit& culprit) const {
     if (culprit.hung) return "does not finish";
-    return fmt::format("reaches {} GB/s, {:.0f}% of the {} GB/s below one leaf switch",
-                       rate_text(culprit.gbps), kPercent * culprit.share, rate_text(found_.base));
+    return fmt::format("reaches {} GB/s, {:.0f}% of the {} GB/s {}", rate_text(culprit.gbps),
+                       kPercent * culprit.share, rate_text(found_.base), base_is_);
   }
 
   [[nodiscard]] std::string across_leaves() const {
@@ -300,7 +322,9 @@ class SwitchSearch {
         fmt::format("a node of it with one of each of {} other leaf switches, while no other node "
                     "works: {}",
                     own.size(), reached(culprit))};
-    culprit.ruled_out = {"its nodes: with each other they are as fast as others",
+    culprit.ruled_out = {nodes_.are_comparable(culprit.nodes)
+                             ? "its nodes: with each other they are as fast as others"
+                             : "single nodes: most of a rack are slow",
                          "congestion: it is slow while no other node works"};
     return culprit;
   }
@@ -321,6 +345,7 @@ class SwitchSearch {
   std::vector<std::vector<Node>> nodes_of_;  // of each leaf switch
   std::vector<Crossing> crossings_;
   double noise_ = 0;
+  std::string_view base_is_ = "below one leaf switch";
   SwitchVerdict found_;
 };
 
@@ -360,7 +385,7 @@ Result<std::vector<std::vector<Node>>> groups_apart(const Suspicion& suspicion, 
   for (std::size_t first = 0; first < 2; ++first) {
     std::vector<Pair> pairs;
     for (auto i = first; i + 1 < slow.size(); i += 2) {
-      if (nodes.zone(slow[i].node) != nodes.zone(slow[i + 1].node)) continue;
+      if (!nodes.may_meet(slow[i].node, slow[i + 1].node)) continue;
       pairs.emplace_back(slow[i].node, slow[i + 1].node);
     }
     if (pairs.empty()) continue;

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <chrono>
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <numeric>
 #include <optional>
@@ -120,7 +121,7 @@ Result<void> introduce_process(RankContext& self) {
   if (!agreed.refusal.empty()) return make_error(agreed.refusal);
   membership.local_rank = self.place.local_rank.value_or(
       agreed.local_ranks.at(static_cast<std::size_t>(self.place.rank)));
-  self.reporter.set_hosts(agreed.hosts, agreed.bare, agreed.one_domain, other_profiles(all));
+  self.reporter.set_hosts(agreed.hosts, agreed.bare, agreed.is_one_domain(), other_profiles(all));
   return {};
 }
 
@@ -195,19 +196,22 @@ std::string difference_between(const std::vector<Introduction>& introductions) {
 
 }  // namespace
 
+bool Agreement::is_one_domain() const {
+  return !domains.empty() && !domains.front().empty() &&
+         std::ranges::adjacent_find(domains, std::not_equal_to<>()) == domains.end();
+}
+
 Agreement agreement_of(const std::vector<Introduction>& introductions) {
   Agreement agreement{.refusal = difference_between(introductions)};
   if (!agreement.refusal.empty()) return agreement;
   agreement.bare = std::ranges::all_of(introductions, &Introduction::bare);
-  const auto& domain = introductions.front().domain;
-  agreement.one_domain =
-      !domain.empty() && std::ranges::all_of(introductions, [&](const Introduction& each) {
-        return each.domain == domain;
-      });
   std::map<std::string, int> counts;
   for (const auto& introduction : introductions) {
     const int local = counts[introduction.host]++;
-    if (local == 0) agreement.hosts.push_back(introduction.host);
+    if (local == 0) {
+      agreement.hosts.push_back(introduction.host);
+      agreement.domains.push_back(introduction.domain);
+    }
     agreement.local_ranks.push_back(local);
     const auto host = std::ranges::find(agreement.hosts, introduction.host);
     agreement.nodes.push_back(static_cast<int>(host - agreement.hosts.begin()));

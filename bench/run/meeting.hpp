@@ -43,7 +43,11 @@ struct Agreement {
   MUSTER_REQUIRED(std::vector<int>, local_ranks, "of every rank, among those of its host");
   MUSTER_REQUIRED(std::vector<int>, nodes, "of every rank: the index of its host in `hosts`");
   MUSTER_REQUIRED(bool, bare, "no node has a GPU or an HCA") = false;
-  MUSTER_REQUIRED(bool, one_domain, "all nodes are in the same NVLink domain") = false;
+  MUSTER_REQUIRED(std::vector<std::string>, domains,
+                  "the NVLink domain of each host; an empty word for none") = {};
+
+  // Whether all hosts are in the same NVLink domain.
+  [[nodiscard]] bool is_one_domain() const;
 };
 
 using ByteList = std::vector<unsigned>;

@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
+#include "bench/locate/job.hpp"
 #include "bench/locate/locate_command.hpp"
 #include "bench/locate/simulation.hpp"
 #include "lib/report/bench_checks.hpp"
@@ -200,6 +201,17 @@ TEST(LocateCommandTest, WritesThePairsAndTheListToExclude) {
 
 TEST(LocateCommandTest, HasACheckThatCanBeExplained) {
   EXPECT_NE(find_bench_check("bench.locate"), nullptr);
+}
+
+TEST(LocateJobTest, KnowsTheRacksOfItsNodes) {
+  const auto nodes = nodes_of(Agreement{.hosts = {"a", "b", "c", "d"},
+                                        .nodes = {0, 1, 2, 3},
+                                        .domains = {"rack1", "", "rack1", "rack2"}});
+  ASSERT_TRUE(nodes) << nodes.error().message;
+  EXPECT_FALSE(nodes->may_meet(0, 2));
+  EXPECT_TRUE(nodes->may_meet(0, 1) && nodes->may_meet(0, 3) && nodes->may_meet(1, 3));
+  EXPECT_FALSE(nodes->are_comparable({0, 2}));
+  EXPECT_TRUE(nodes->are_comparable({0, 2, 3}));
 }
 
 // The nodes sim0, sim1, ... below the switches of this file.

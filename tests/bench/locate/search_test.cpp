@@ -115,6 +115,47 @@ INSTANTIATE_TEST_SUITE_P(
                    "rail 5; node 7 HCA 3", Known::topology}),
     name_of_case);
 
+// Pairs inside a rack reach 741 GB/s over NVLink, pairs across racks 187 GB/s over HCAs.
+INSTANTIATE_TEST_SUITE_P(
+    Racks, LocateCase,
+    ::testing::Values(
+        SearchCase{"one_rack", "nodes=18,domain=18,inside=741GB/s,noise=1%,fault=slow_node:3:0.8",
+                   "node 3"},
+        SearchCase{"healthy_rack_and_two", "nodes=20,domain=18,inside=741GB/s,noise=1%", ""},
+        SearchCase{"healthy_rack_and_a_part", "nodes=30,domain=18,inside=741GB/s,noise=3%", ""},
+        SearchCase{"healthy_racks_and_a_part", "nodes=130,domain=18,inside=741GB/s,noise=3%", ""},
+        SearchCase{"hca_of_the_rack",
+                   "nodes=20,domain=18,inside=741GB/s,noise=1%,fault=slow_hca:1:2:0.7",
+                   "node 1 HCA 2"},
+        SearchCase{"hca_of_the_two",
+                   "nodes=20,domain=18,inside=741GB/s,noise=1%,fault=slow_hca:18:2:0.7",
+                   "node 18 HCA 2"},
+        SearchCase{"hca_of_the_rack_without_a_limit",
+                   "nodes=22,domain=18,inside=741GB/s,noise=1%,fault=slow_hca:1:2:0.7",
+                   "node 1 HCA 2", Known::nothing},
+        SearchCase{"hca_beside_a_part",
+                   "nodes=30,domain=18,inside=741GB/s,noise=1%,fault=slow_hca:1:2:0.7",
+                   "node 1 HCA 2"},
+        SearchCase{"link_across",
+                   "nodes=20,domain=18,inside=741GB/s,noise=1%,fault=slow_link:3:19:0.6",
+                   "link 3-19"},
+        // Its only partner is the other rack's only node.
+        SearchCase{"rack_and_one",
+                   "nodes=19,domain=18,inside=741GB/s,noise=1%,fault=slow_hca:1:2:0.7",
+                   "undecided"},
+        SearchCase{"rack",
+                   "nodes=54,leaf=18,domain=18,inside=741GB/s,noise=1%,fault=slow_leaf:1:0.6",
+                   "leaf 1"},
+        SearchCase{"rack_without_a_topology",
+                   "nodes=54,leaf=18,domain=18,inside=741GB/s,noise=1%,fault=slow_leaf:1:0.6",
+                   "leaf of 18-19-20-21-22-23-24-25-26-27-28-29-30-31-32-33-34-35", Known::limit},
+        SearchCase{"rail_across",
+                   "nodes=40,domain=18,inside=741GB/s,noise=1%,fault=slow_rail:1:0.7", "rail 1"},
+        SearchCase{"in_large_groups_across",
+                   "nodes=40,domain=18,inside=741GB/s,noise=1%,fault=slow_large:38:12:0.6",
+                   "node 38 among 20"}),
+    name_of_case);
+
 INSTANTIATE_TEST_SUITE_P(
     Switches, LocateCase,
     ::testing::Values(
@@ -193,6 +234,18 @@ TEST(LocateTest, AStrategyMeasuresDevicesOrSwitchesFirst) {
                    "rail 1; node 7 HCA 3; node 20 GPU 6"},
         {Strategy::fabric, "nodes=128,leaf=8,pod=4,fault=slow_level:1:0.6", "level"}}) {
     EXPECT_EQ(text_of(search_on(cluster_of(sim), true, {.strategy = strategy})), culprits);
+  }
+}
+
+TEST(LocateTest, NoStrategyComparesPathsInsideARackWithThoseAcross) {
+  const auto racks = cluster_of("nodes=20,domain=18,inside=741GB/s,noise=1%");
+  const auto sick = cluster_of("nodes=20,domain=18,inside=741GB/s,noise=1%,fault=slow_hca:1:2:0.7");
+  for (const auto strategy :
+       {Strategy::screen, Strategy::tournament, Strategy::rails, Strategy::fabric}) {
+    const SearchOptions options{.strategy = strategy, .floor = kLimit};
+    EXPECT_EQ(text_of(search_on(racks, true, options)), "") << static_cast<int>(strategy);
+    EXPECT_EQ(text_of(search_on(sick, true, options)), "node 1 HCA 2")
+        << static_cast<int>(strategy);
   }
 }
 

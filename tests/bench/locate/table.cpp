@@ -74,7 +74,8 @@ constexpr std::array kCases{
     TableCase{.name = "first node -15%, last node -30%",
               .words = "fault=slow_node:0:0.85,fault=slow_hca:{last}:0:0.7"}};
 
-// One node at 80% and an HCA at 60%, on 16 nodes of each of these.
+// One node at 80% and an HCA at 60%, on 16 nodes of each of these; where racks are NVLink domains,
+// also on more nodes than a rack has.
 constexpr std::array kProfiles{"nd96asr_v4",      "nd96amsr_a100_v4",      "nd96isr_h100_v5",
                                "nd96isr_h200_v5", "nd96isr_mi300x_v5",     "nd96asr_mi200_v4",
                                "nd40rs_v2",       "nd128isr_ndr_gb200_v6", "nd128isr_gb300_v6",
@@ -264,16 +265,19 @@ bool print_profiles(const RunCount& runs) {
     const auto profile = load_profile({}, name);
     if (!profile) return false;
     auto healthy = sim_cluster_of(*profile);
-    healthy.nodes = 16;
     healthy.nodes_per_leaf = 8;
     healthy.noise.value = 1;
     const auto sick_name = fmt::format("{}: node -20%, HCA -40%", name);
-    TableCase each{.name = name, .faulty = false, .limit = limit_of(*profile)};
-    fair = print_row(each, healthy, tenth) && fair;
-    each.name = sick_name;
-    each.faulty = true;
-    each.words = "fault=slow_node:{a}:0.8,fault=slow_hca:{b}:0:0.6";
-    fair = print_row(each, healthy, tenth) && fair;
+    for (const int nodes : {16, 20, 30, 40}) {
+      if (nodes > 16 && healthy.nodes_per_domain == 1) break;
+      healthy.nodes = nodes;
+      TableCase each{.name = name, .faulty = false, .limit = limit_of(*profile)};
+      fair = print_row(each, healthy, tenth) && fair;
+      each.name = sick_name;
+      each.faulty = true;
+      each.words = "fault=slow_node:{a}:0.8,fault=slow_hca:{b}:0:0.6";
+      fair = print_row(each, healthy, tenth) && fair;
+    }
   }
   return fair;
 }

@@ -34,7 +34,7 @@ TEST(MessagesTest, RoundTrip) {
                               .hosts = {"gpu-0001", "gpu-0002"},
                               .local_ranks = {0, 1, 0},
                               .nodes = {0, 1, 0},
-                              .one_domain = true});
+                              .domains = {"c:1", ""}});
   EXPECT_FALSE(from_message<Agreement>("[1]", 0).has_value());
 }
 
@@ -85,10 +85,12 @@ TEST(AgreementTest, FindsWhetherAllNodesAreInOneNvlinkDomain) {
     introduction.domain = std::move(domain);
     return introduction;
   };
-  EXPECT_TRUE(agreement_of({in("a", "c:1"), in("a", "c:1"), in("b", "c:1")}).one_domain);
-  EXPECT_FALSE(agreement_of({in("a", "c:1"), in("b", "c:2")}).one_domain);
-  EXPECT_FALSE(agreement_of({in("a", "c:1"), in("b", "")}).one_domain);
-  EXPECT_FALSE(agreement_of({on("a"), on("b")}).one_domain);
+  EXPECT_TRUE(agreement_of({in("a", "c:1"), in("a", "c:1"), in("b", "c:1")}).is_one_domain());
+  EXPECT_FALSE(agreement_of({in("a", "c:1"), in("b", "c:2")}).is_one_domain());
+  EXPECT_FALSE(agreement_of({in("a", "c:1"), in("b", "")}).is_one_domain());
+  EXPECT_FALSE(agreement_of({on("a"), on("b")}).is_one_domain());
+  EXPECT_THAT(agreement_of({in("a", "c:1"), in("a", "c:1"), in("b", "")}).domains,
+              ElementsAre("c:1", ""));
 }
 
 TEST(AgreementTest, NamesTheRankWithOtherArguments) {
