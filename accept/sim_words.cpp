@@ -74,7 +74,7 @@ class WordParser {
     const std::string usual = planned.empty() ? "nd96isr_h100_v5" : planned;
     TRY_ASSIGN(words_.profile, load_profile({}, named.empty() ? usual : named));
     auto hardware = bench::sim_cluster_of(words_.profile);
-    gpus_ = hardware.gpus;
+    gpus_ = hardware.on_host ? 0 : hardware.gpus;
     hardware.nodes = static_cast<int>(order_.nodes.size());
     hardware.noise = hardware.run_noise = {0.2};
     if (!trim(text).empty()) {

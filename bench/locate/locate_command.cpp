@@ -284,7 +284,8 @@ Attempt<int> search_simulation(const LocateCommand& command, const RunInput& inp
   TRY_ASSIGN(auto nodes, prepared(nodes_of(cluster, command.topology.empty()), command, input));
   choice.bare = false;  // of the simulated nodes
   Simulation simulation(cluster);
-  Messages messages{.one_domain = share_domain(cluster, 0, nodes.count() - 1)};
+  Messages messages{.gpus = !cluster.on_host,
+                    .one_domain = share_domain(cluster, 0, nodes.count() - 1)};
   messages.bytes = size_for(command, choice.profile, messages, nodes.count());
   LocateRun run(command, input, std::move(choice), std::move(nodes), messages);
   if (const auto searched = run.search(simulation); !searched) {

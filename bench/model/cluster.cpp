@@ -76,6 +76,11 @@ Result<void> set_positive(std::optional<BytesPerSecond>& target, std::string_vie
   return set_positive(target.emplace(), text);
 }
 
+Result<void> set_gpus(SimCluster& cluster, std::string_view text) {
+  cluster.on_host = false;
+  return set_count(cluster.gpus, text, 1, kMaxPerNode);
+}
+
 // "8x200Gb/s", or 0.
 Result<void> set_hcas(SimCluster& cluster, std::string_view text) {
   const auto by = text.find('x');
@@ -130,7 +135,7 @@ std::vector<std::string_view> arguments_of(const FaultForm& form) {
 std::optional<std::pair<int, int>> range_of(std::string_view argument, const SimCluster& cluster) {
   if (argument == "NODE") return {{0, cluster.nodes - 1}};
   if (argument == "HCA") return {{0, cluster.hcas - 1}};
-  if (argument == "GPU") return {{0, cluster.gpus - 1}};
+  if (argument == "GPU") return {{0, cluster.on_host ? -1 : cluster.gpus - 1}};
   if (argument == "RANK") return {{0, ranks_of(cluster) - 1}};
   if (argument == "LEAF") return {{0, (cluster.nodes - 1) / cluster.nodes_per_leaf}};
   if (argument == "LEVEL") return {{1, 2}};
@@ -175,7 +180,7 @@ struct Key {
 constexpr std::array kKeys{
     Key{"profile", [](auto&, auto) { return Result<void>(); }},
     Key{"nodes", [](auto& s, auto text) { return set_count(s.cluster.nodes, text, 1, kMaxNodes); }},
-    Key{"gpus", [](auto& s, auto text) { return set_count(s.cluster.gpus, text, 1, kMaxPerNode); }},
+    Key{"gpus", [](auto& s, auto text) { return set_gpus(s.cluster, text); }},
     Key{"hcas", [](auto& s, auto text) { return set_hcas(s.cluster, text); }},
     Key{"domain",
         [](auto& s, auto text) {
@@ -236,6 +241,9 @@ Result<void> check_fault(const SimFault& fault, const SimCluster& cluster) {
     const auto number = i == 0 ? fault.first : fault.second;
     if (!range) continue;
     const auto [least, most] = *range;
+    if (most < least) {
+      return sim_error(fmt::format("fault {}: the nodes have no {}", form->name, arguments[i]));
+    }
     if (std::cmp_greater_equal(number, least) && std::cmp_less_equal(number, most)) continue;
     return sim_error(fmt::format("fault {}: unknown {} {}, expected {} to {}", form->name,
                                  lower_case(arguments[i]), number, least, most));
@@ -280,7 +288,9 @@ std::string sim_node_name(std::size_t node) { return fmt::format("sim{}", node);
 
 SimCluster sim_cluster_of(const Profile& profile) {
   SimCluster cluster;
-  cluster.gpus = profile.gpu->present.count.value_or(cluster.gpus);
+  const auto gpus = profile.gpu->present.count.value_or(cluster.gpus);
+  cluster.on_host = gpus == 0;
+  cluster.gpus = std::max(1, gpus);
   cluster.hcas = profile.ib->present.count.value_or(cluster.hcas);
   cluster.hca_rate = profile.ib->rate.expected.value_or(cluster.hca_rate);
   if (profile.gpu->fabric.cluster.value_or(false)) {

@@ -44,6 +44,7 @@ struct SimFault {
 struct SimCluster {
   int nodes = 2;
   int gpus = 8;              // of a node; a rank each
+  bool on_host = false;      // the nodes have no GPUs: one rank each, which counts as a GPU
   int hcas = 8;              // of a node; without any, nodes use TCP
   int nodes_per_domain = 1;  // nodes of a rack, whose GPUs share one NVLink domain
   int nodes_per_leaf = 16;   // leaf switch

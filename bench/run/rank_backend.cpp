@@ -261,7 +261,8 @@ Result<void> introduce(RankContext& self, const Backend& backend) {
   for (std::size_t rank = 0; rank < members.size(); ++rank) {
     members[rank].rank = static_cast<int>(rank);
   }
-  const bool gpus = self.kind == BackendKind::nccl || self.kind == BackendKind::sim;
+  const bool gpus =
+      self.kind == BackendKind::nccl || (self.kind == BackendKind::sim && !self.cluster.on_host);
   self.reporter.set_backend(backend, std::move(members), gpus);
   return {};
 }

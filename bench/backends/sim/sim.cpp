@@ -46,12 +46,13 @@ class Sim final : public Backend {
   [[nodiscard]] int ranks() const override { return model_.ranks_of(group_); }
 
   [[nodiscard]] std::vector<Member> members() const override {
+    const bool on_host = model_.cluster().on_host;
     std::vector<Member> all;
     for (int rank = 0; rank < ranks(); ++rank) {
       all.push_back({.rank = rank,
                      .host = sim_node_name(node_of(rank)),
-                     .device = "model of a GPU",
-                     .device_id = fmt::format("gpu{}", gpu_of(rank))});
+                     .device = on_host ? "model of a node" : "model of a GPU",
+                     .device_id = on_host ? "host" : fmt::format("gpu{}", gpu_of(rank))});
     }
     return all;
   }
@@ -125,7 +126,9 @@ class Sim final : public Backend {
     return {};
   }
 
+  // NCCL does not run without GPUs.
   void log_line(int rank, std::string_view text) {
+    if (model_.cluster().on_host) return;
     log_ += fmt::format("{}:{}:{} [{}] NCCL INFO {}\n", sim_node_name(node_of(rank)), rank, rank,
                         gpu_of(rank), text);
   }

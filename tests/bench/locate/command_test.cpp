@@ -104,6 +104,16 @@ TEST(LocateCommandTest, SimulatesTheProfileThatJudges) {
   EXPECT_NEAR(rate_by("nd96asr_v4", "nodes=16,profile=nd96isr_h100_v5"), 370, 10);
 }
 
+// These nodes have one HCA and no GPU.
+TEST(LocateCommandTest, FindsASlowNodeWithoutGpus) {
+  for (const auto* profile : {"hb120rs_v3", "hb176rs_v4", "hc44rs", "hx176rs"}) {
+    const auto ended = ended_of(
+        run, {"--backend=sim", "--sim=nodes=8,fault=slow_node:1:0.1", "--profile", profile});
+    EXPECT_EQ(ended.status, kExitUnhealthy) << profile;
+    EXPECT_THAT(ended.out, HasSubstr("--exclude=sim1\n")) << profile;
+  }
+}
+
 // The limit for two nodes is for 16 GiB, that for three and more for 32 GiB: both are judged.
 TEST(LocateCommandTest, TheSizeIsThatOfTheLargestLimit) {
   const auto ended =

@@ -85,6 +85,20 @@ TEST(ParseSimTest, AProfileGivesTheHardware) {
   EXPECT_EQ(profile_of_sim("nodes=2"), "");
 }
 
+TEST(ParseSimTest, ANodeWithoutGpusIsOneRank) {
+  for (const auto* name : {"hb120rs_v3", "hb176rs_v4", "hc44rs", "hx176rs"}) {
+    const auto profile = load_profile({}, name);
+    ASSERT_TRUE(profile) << profile.error().message;
+    const auto cluster = sim_cluster_of(*profile);
+    EXPECT_EQ(ranks_of(cluster), 2) << name;
+    EXPECT_TRUE(cluster.on_host) << name;
+    EXPECT_FALSE(parse_sim("gpus=1", cluster)->on_host) << name;
+    const auto gpu = parse_sim("fault=slow_gpu:0:0:0.5", cluster);
+    ASSERT_FALSE(gpu) << name;
+    EXPECT_EQ(gpu.error().message, "--sim: fault slow_gpu: the nodes have no GPU") << name;
+  }
+}
+
 TEST(ParseSimTest, NodesOfARackShareADomain) {
   const auto profile = load_profile({}, "nd128isr_gb300_v6");
   ASSERT_TRUE(profile) << profile.error().message;

@@ -34,6 +34,17 @@ TEST(SimTest, OneProcessIsAllRanks) {
   EXPECT_EQ(members[3].device_id, "gpu1");
 }
 
+TEST(SimTest, ANodeWithoutGpusUsesItsHca) {
+  const SimCluster cluster{.nodes = 2, .gpus = 1, .on_host = true, .hcas = 1};
+  const auto sim = make_sim_backend(cluster);
+  const auto members = sim->members();
+  ASSERT_THAT(members, SizeIs(2));
+  EXPECT_EQ(members[1].device_id, "host");
+  EXPECT_EQ(sim->log(), "");
+  const double rate = ClusterModel(cluster).bandwidth(whole(cluster), Collective::all_reduce, {});
+  EXPECT_DOUBLE_EQ(rate, cluster.hca_rate.value / 8 * cluster.efficiency);
+}
+
 TEST(SimTest, EveryRankHasSamples) {
   const auto sim = sim_of("nodes=2,gpus=2");
   const auto samples = measured(*sim, {.warm_up = 2, .iterations = 3});
