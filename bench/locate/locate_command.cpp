@@ -8,6 +8,7 @@
 #include <chrono>
 #include <filesystem>
 #include <functional>
+#include <iterator>
 #include <utility>
 
 #include "bench/backends/sim/sim.hpp"
@@ -134,6 +135,12 @@ Result<void> check_outputs(const LocateCommand& command, const RunInput& input) 
   return {};
 }
 
+void add_missing(std::vector<std::string>& names, const std::vector<std::string>& more) {
+  std::ranges::copy_if(more, std::back_inserter(names), [&](const std::string& name) {
+    return std::ranges::find(names, name) == names.end();
+  });
+}
+
 class LocateRun {
  public:
   LocateRun(const LocateCommand& command, const RunInput& input, Choice choice, Nodes nodes,
@@ -182,6 +189,7 @@ class LocateRun {
   // Writes the report, with further findings, and returns its exit status.
   [[nodiscard]] int conclude(std::vector<Finding> others = {}) {
     std::vector<std::string> checks{std::string(kLocateCheck)};
+    add_missing(report_.accused, bench::accused_of(others, nodes_.names));
     if (!others.empty()) checks.push_back(others.front().check);
     append(report_.findings, std::move(others));
     report_.nodes = nodes_.names;
@@ -223,7 +231,9 @@ class LocateRun {
   }
 
   [[nodiscard]] Result<void> write() const {
-    const auto excluded = fold_hostlist(locate::excluded(result_));
+    auto avoided = locate::excluded(result_);
+    add_missing(avoided, report_.accused);
+    const auto excluded = fold_hostlist(avoided);
     const auto write_file = [&](const std::string& name, std::string_view text) {
       return name.empty() ? Result<void>() : write_answer(input_.console, name, text);
     };

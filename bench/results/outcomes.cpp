@@ -207,20 +207,6 @@ void leave_to_transport(std::vector<Finding>& findings) {
   }
 }
 
-// The nodes with a failure, of themselves or of a device: "gpu-0007", "gpu-0007/gpu3 0003:00:00.0".
-std::vector<std::string> accused_of(const Report& report) {
-  std::vector<std::string> accused;
-  for (const auto& node : report.nodes) {
-    const bool is_accused = std::ranges::any_of(report.findings, [&](const Finding& finding) {
-      const auto& device = finding.device;
-      return finding.outcome == Outcome::fail &&
-             (device == node || device.starts_with(fmt::format("{}/", node)));
-    });
-    if (is_accused) accused.push_back(node);
-  }
-  return accused;
-}
-
 }  // namespace
 
 std::vector<Finding> judge_data(const std::vector<Row>& rows, const std::vector<Member>& members) {
@@ -344,9 +330,22 @@ void conclude_trial(Report& report) {
                   });
 }
 
+std::vector<std::string> accused_of(const std::vector<Finding>& findings,
+                                    const std::vector<std::string>& nodes) {
+  std::vector<std::string> accused;
+  std::ranges::copy_if(nodes, std::back_inserter(accused), [&](const std::string& node) {
+    return std::ranges::any_of(findings, [&](const Finding& finding) {
+      const auto& device = finding.device;
+      return finding.outcome == Outcome::fail &&
+             (device == node || device.starts_with(fmt::format("{}/", node)));
+    });
+  });
+  return accused;
+}
+
 void conclude(Report& report) {
   leave_to_transport(report.findings);
-  report.accused = accused_of(report);
+  report.accused = accused_of(report.findings, report.nodes);
   std::set<std::string> checks;
   for (const auto& finding : report.findings) checks.insert(finding.check);
   muster::conclude(report, {checks.begin(), checks.end()});

@@ -55,6 +55,10 @@ struct TransportFacts {
 // bench.diagnosis, from the lines of NCCL's test of its paths.
 [[nodiscard]] Finding judge_diagnosis(const std::vector<std::string>& lines);
 
+// The nodes with a failure, of themselves or of a device: "gpu-0007", "gpu-0007/gpu3 0003:00:00.0".
+[[nodiscard]] std::vector<std::string> accused_of(const std::vector<Finding>& findings,
+                                                  const std::vector<std::string>& nodes);
+
 // Skips a low bandwidth that a failed bench.transport explains, names the accused of
 // `report.nodes`, ranks the findings, and fills in the checks and the verdict.
 void conclude(Report& report);

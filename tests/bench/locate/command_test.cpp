@@ -114,6 +114,17 @@ TEST(LocateCommandTest, FindsASlowNodeWithoutGpus) {
   }
 }
 
+TEST(LocateCommandTest, AccusesANodeThatReceivesWrongData) {
+  const auto list = (std::filesystem::path(::testing::TempDir()) / "wrong").string();
+  const auto ended =
+      run_locate({"--sim", "nodes=32,fault=wrong:5:9,fault=wrong:7:9,fault=slow_node:3:0.5",
+                  "--format", "json", "--exclude", list.c_str()});
+  EXPECT_EQ(ended.status, kExitUnhealthy) << ended.notes;
+  const auto report = nlohmann::json::parse(ended.out);
+  EXPECT_EQ(report["accused"], nlohmann::json({"sim3", "sim0"}));
+  EXPECT_EQ(content_of(list), "sim[0,3]\n");
+}
+
 // The limit for two nodes is for 16 GiB, that for three and more for 32 GiB: both are judged.
 TEST(LocateCommandTest, TheSizeIsThatOfTheLargestLimit) {
   const auto ended =
