@@ -42,6 +42,8 @@ struct JoinOptions {
   // Rank 0: what else is known about a phase that took too long. Called before the others hear of
   // it and end; may take up to 1.5 times `grace`.
   std::function<std::string()> explain_late;
+  // The stages of all ranks that this process simulates, from the stage of the process.
+  std::function<std::vector<RankStage>(const Stage& own)> simulated;
   // Rank 0: called with a sentence for each stranger that was refused.
   std::function<void(std::string_view)> note;
   // Rank 0: called with the missing ranks whenever some have arrived.

@@ -208,6 +208,7 @@ class Server {
       if (peer.left || peer.declared) continue;
       answers.push_back({.rank = rank, .name = peer.name, .stage = peer.answer});
     }
+    if (options_.simulated) answers = options_.simulated(group_.stage());
     auto trouble = late_trouble(*overdue_, answers);
     const auto more = options_.explain_late ? options_.explain_late() : std::string();
     if (!more.empty()) trouble.what.append(fmt::format("; {}", more));

@@ -240,7 +240,8 @@ std::optional<SimHang> ClusterModel::hang_of(const SimGroup& group) const {
     const bool both = fault.kind == Kind::hang_node || has(group, fault.second);
     if (!both || !has(group, fault.first)) continue;
     const int gpu = group.gpus.empty() ? 0 : group.gpus.front();
-    return SimHang{.rank = static_cast<int>(fault.first) * cluster_.gpus + gpu};
+    return SimHang{.rank = static_cast<int>(fault.first) * cluster_.gpus + gpu,
+                   .of_link = fault.kind == Kind::hang_link};
   }
   return std::nullopt;
 }

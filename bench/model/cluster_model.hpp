@@ -33,6 +33,7 @@ struct SimTraffic {
 struct SimHang {
   int rank = 0;  // of the whole cluster
   std::uint64_t operation = 0;
+  bool of_link = false;  // the rank starts the operation: only what it sends is lost
 };
 
 class ClusterModel {

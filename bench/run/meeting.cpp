@@ -16,6 +16,7 @@
 #include <utility>
 
 #include "bench/backends/nccl/log.hpp"
+#include "bench/model/cluster_model.hpp"
 #include "bench/run/rank_backend.hpp"
 #include "bench/sockets/greeting.hpp"
 #include "lib/base/root.hpp"
@@ -92,6 +93,9 @@ Result<void> join_group(RankContext& self, Descriptor listener, std::string secr
       .note = [&self](std::string_view line) { self.say(line); },
       .missing = [&self,
                   patience](const std::vector<int>& ranks) { show_wait(self, ranks, patience); }};
+  if (self.kind == BackendKind::sim) {
+    options.simulated = [&self](const Stage& own) { return simulated_stages(self.cluster, own); };
+  }
   TRY(find_rank_0(self, options));
   if (self.leads() && self.place.world > 1) {
     std::vector<int> others(static_cast<std::size_t>(self.place.world - 1));
@@ -195,6 +199,18 @@ std::string difference_between(const std::vector<Introduction>& introductions) {
 }
 
 }  // namespace
+
+std::vector<RankStage> simulated_stages(const SimCluster& cluster, const Stage& own) {
+  std::vector<RankStage> ranks;
+  for (int rank = 0; rank < ranks_of(cluster); ++rank) {
+    ranks.push_back({.rank = rank, .name = "", .stage = own});
+  }
+  const auto hang = ClusterModel(cluster).hang_of(whole(cluster));
+  if (!hang || hang->of_link) return ranks;
+  auto& stage = *ranks[static_cast<std::size_t>(hang->rank)].stage;
+  stage.started = stage.finished;
+  return ranks;
+}
 
 bool Agreement::is_one_domain() const {
   return !domains.empty() && !domains.front().empty() &&

@@ -14,6 +14,7 @@
 #include "bench/command/bench_command.hpp"
 #include "bench/group/group.hpp"
 #include "bench/launch/place.hpp"
+#include "bench/model/cluster.hpp"
 #include "lib/base/fields.hpp"
 #include "lib/base/json_read.hpp"
 #include "lib/base/json_write.hpp"
@@ -100,6 +101,9 @@ template <class T>
 // Returns the secret that --secret-file or MUSTER_JOB_SECRET holds; empty for none.
 [[nodiscard]] Result<std::string> job_secret(const BenchCommand& command,
                                              const Variables& variables);
+
+// The stages of the ranks that a process simulates: one that hangs has not started its operation.
+[[nodiscard]] std::vector<RankStage> simulated_stages(const SimCluster& cluster, const Stage& own);
 
 // Concludes who runs where from the introductions of all ranks, in order. Complains about a rank
 // that was started for another run than rank 0.

@@ -150,6 +150,23 @@ TEST(LateTest, WatchesASingleProcess) {
   EXPECT_THAT(ranks.front().trouble->arrived, ElementsAre(0));
 }
 
+TEST(LateTest, NamesTheRankThatASingleProcessSimulates) {
+  auto listener = listen_here();
+  Rank rank;
+  auto options = options_for({.world = 1}, listener, rank);
+  options.simulated = [](const Stage& own) {
+    auto behind = own;
+    --behind.started;
+    return std::vector<RankStage>{{.rank = 0, .stage = own}, {.rank = 1, .stage = behind}};
+  };
+  join_and_work(std::move(options), rank, [](Group& group) {
+    group.enter("all_reduce", kShort,
+                {.started = [] { return 3U; }, .finished = [] { return 2U; }});
+    std::this_thread::sleep_for(6 * kShort);
+  });
+  expect_trouble(rank, Trouble::Kind::late, "all_reduce", {1});
+}
+
 TEST(LateTest, AcceptsPhasesInTime) {
   const auto ranks = run_threads({.world = 2}, [](Group& group) {
     for (int round = 0; round < 20; ++round) {

@@ -93,6 +93,18 @@ TEST(AgreementTest, FindsWhetherAllNodesAreInOneNvlinkDomain) {
               ElementsAre("c:1", ""));
 }
 
+// Rank 3 has not started the operation in which all others are.
+TEST(SimulatedStagesTest, ARankThatHangsIsBehind) {
+  const Stage own{.counted = true, .started = 3, .finished = 2, .unit = "operation"};
+  const auto ranks_named = [&](std::string_view sim) {
+    return late_trouble(own, simulated_stages(*parse_sim(sim), own)).ranks;
+  };
+  EXPECT_THAT(ranks_named("nodes=2,fault=hang:3:2"), ElementsAre(3));
+  EXPECT_THAT(ranks_named("nodes=2,fault=hang:1"), ElementsAre(8));
+  EXPECT_THAT(ranks_named("nodes=2,fault=hang_link:0:1"), IsEmpty());
+  EXPECT_THAT(ranks_named("nodes=2"), IsEmpty());
+}
+
 TEST(AgreementTest, NamesTheRankWithOtherArguments) {
   auto other = on("b");
   other.command_line = "broadcast";
