@@ -89,11 +89,12 @@ Result<void> set_hcas(SimCluster& cluster, std::string_view text) {
   return set_positive(cluster.hca_rate, text.substr(by + 1));
 }
 
-Result<void> set_algorithm(bool& tree, std::string_view text) {
+Result<void> set_algorithm(SimCluster& cluster, std::string_view text) {
   if (text != "ring" && text != "tree") {
     return make_error("unknown algorithm \"{}\", expected ring or tree", text);
   }
-  tree = text == "tree";
+  cluster.tree = text == "tree";
+  cluster.nvls_efficiency = 0;
   return {};
 }
 
@@ -198,7 +199,7 @@ constexpr std::array kKeys{
     Key{"link_efficiency",
         [](auto& s, auto text) { return set_share(s.cluster.link_efficiency, text); }},
     Key{"tcp", [](auto& s, auto text) { return set_positive(s.cluster.tcp_rate, text); }},
-    Key{"algorithm", [](auto& s, auto text) { return set_algorithm(s.cluster.tree, text); }},
+    Key{"algorithm", [](auto& s, auto text) { return set_algorithm(s.cluster, text); }},
     Key{"noise", [](auto& s, auto text) { return set_deviation(s.cluster.noise, text); }},
     Key{"run_noise", [](auto& s, auto text) { return set_deviation(s.cluster.run_noise, text); }},
     Key{"drift", [](auto& s, auto text) { return set_deviation(s.cluster.drift, text); }},
@@ -224,7 +225,10 @@ Result<ParsedSim> parse_words(std::string_view text, const SimCluster& defaults)
 
 void apply_rates(ParsedSim& sim) {
   auto& cluster = sim.cluster;
-  if (sim.inside) cluster.link_rate.value = sim.inside->value / cluster.link_efficiency;
+  if (sim.inside) {
+    const double nvls = cluster.nvls_efficiency;
+    cluster.link_rate.value = sim.inside->value / (nvls > 0 ? nvls : cluster.link_efficiency);
+  }
   if (!sim.rate) return;
   if (uses_tcp(cluster)) {
     cluster.tcp_rate = *sim.rate;
@@ -306,6 +310,10 @@ SimCluster sim_cluster_of(const Profile& profile) {
     // Links of an unknown rate are not the bottleneck.
     const double network = cluster.hcas * cluster.hca_rate.value / kBitsPerByte;
     cluster.link_rate.value = std::max(cluster.link_rate.value, 2 * network);
+  }
+  const auto& inside = profile.bench->node_all_reduce;
+  if (inside.algorithm == BenchAlgorithm::nvls && inside.expected) {
+    cluster.nvls_efficiency = inside.expected->value / cluster.link_rate.value;
   }
   return cluster;
 }

@@ -53,6 +53,8 @@ struct SimCluster {
   BytesPerSecond link_rate{300e9};  // of one GPU inside a node, each way
   double efficiency = 0.9375;       // share of the HCAs' rate that collectives reach
   double link_efficiency = 0.775;
+  // The same of an all-reduce inside a node by NVLink SHARP, whose switches add; 0 without it.
+  double nvls_efficiency = 0;
   Seconds latency{12e-6};         // between nodes; a quarter of it inside a node
   BytesPerSecond tcp_rate{10e9};  // of one node
   bool tree = false;              // the algorithm: a hierarchical tree, else a ring

@@ -191,11 +191,18 @@ double ClusterModel::network_factor(const SimGroup& group, const SimTraffic& tra
   return factor * link * path_factor(group, traffic.crowded);
 }
 
+bool ClusterModel::uses_nvls(const SimGroup& group, Collective collective) const {
+  return cluster_.nvls_efficiency > 0 && group.nodes.size() == 1 &&
+         collective == Collective::all_reduce;
+}
+
 double ClusterModel::bandwidth(const SimGroup& group, Collective collective,
                                const SimTraffic& traffic) const {
   double links = 1;
   for (const auto node : group.nodes) lower(links, slowest(nodes_[node].links, group.gpus));
-  const double inside = cluster_.link_rate.value * cluster_.link_efficiency * links;
+  const double share =
+      uses_nvls(group, collective) ? cluster_.nvls_efficiency : cluster_.link_efficiency;
+  const double inside = cluster_.link_rate.value * share * links;
   const auto [low, high] = std::ranges::minmax(group.nodes);
   if (low == high || use_nvlink(cluster_, low, high)) return inside;
   const auto& definition = definition_of(collective);

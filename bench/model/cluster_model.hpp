@@ -46,6 +46,9 @@ class ClusterModel {
   [[nodiscard]] double bandwidth(const SimGroup& group, Collective collective,
                                  const SimTraffic& traffic) const;
 
+  // Whether the switches inside a node add for this group.
+  [[nodiscard]] bool uses_nvls(const SimGroup& group, Collective collective) const;
+
   // How long an operation takes if the whole cluster works, without noise.
   [[nodiscard]] double seconds(const SimGroup& group, const Operation& operation) const;
 

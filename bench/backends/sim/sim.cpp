@@ -159,9 +159,12 @@ class Sim final : public Backend {
   void log_choice(const Operation& operation) {
     if (operation.collective != Collective::all_reduce || ranks() < 2) return;
     if (!logged_.insert(operation.bytes).second) return;
+    const auto* const algorithm = model_.uses_nvls(group_, operation.collective) ? "NVLS"
+                                  : model_.cluster().tree                        ? "TREE"
+                                                                                 : "RING";
     log_line(0,
              fmt::format("AllReduce: {} Bytes -> Algo {} proto SIMPLE channel{{Lo..Hi}}={{0..15}}",
-                         operation.bytes, model_.cluster().tree ? "TREE" : "RING"));
+                         operation.bytes, algorithm));
   }
 
   ClusterModel model_;

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "bench/model/cluster.hpp"
+#include "bench/model/cluster_model.hpp"
 #include "lib/base/text.hpp"
 #include "lib/profile/load.hpp"
 
@@ -97,6 +98,23 @@ TEST(ParseSimTest, ANodeWithoutGpusIsOneRank) {
     ASSERT_FALSE(gpu) << name;
     EXPECT_EQ(gpu.error().message, "--sim: fault slow_gpu: the nodes have no GPU") << name;
   }
+}
+
+TEST(ParseSimTest, AnAlgorithmReplacesNvlsInsideANode) {
+  const auto profile = load_profile({}, "nd96isr_h200_v5");
+  ASSERT_TRUE(profile) << profile.error().message;
+  const auto defaults = sim_cluster_of(*profile);
+  const SimGroup one{.nodes = {0}};
+  const auto rate = [&](std::string_view sim) {
+    const auto cluster = parse_sim(sim, defaults);
+    return ClusterModel(*cluster).bandwidth(one, Collective::all_reduce, {}) / 1e9;
+  };
+  const double expected = profile->bench->node_all_reduce.expected->value / 1e9;
+  EXPECT_NEAR(rate(""), expected, 0.1);
+  EXPECT_LT(rate("algorithm=ring"), 0.9 * expected);
+  EXPECT_NEAR(rate("inside=300GB/s"), 300, 0.1);
+  EXPECT_NEAR(rate("inside=300GB/s,algorithm=ring"), 300, 0.1);
+  EXPECT_NEAR(rate("fault=slow_gpu:0:1:0.5"), expected / 2, 0.1);
 }
 
 TEST(ParseSimTest, NodesOfARackShareADomain) {
