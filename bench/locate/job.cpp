@@ -22,6 +22,8 @@ namespace muster::bench::locate {
 
 namespace {
 
+constexpr int kUsualPerRepeat = 5;
+
 // Expected while the job holds the GPUs.
 constexpr std::string_view kInUse = "bench.in_use";
 
@@ -141,6 +143,7 @@ Job::Job(RankContext& self, const Operation& operation, const LocateCommand& com
     : self_(self),
       operation_(operation),
       command_(command),
+      per_repeat_(command.per_repeat.value_or(kUsualPerRepeat)),
       records_(self.membership.agreed.hosts.size()) {}
 
 std::vector<int> Job::ranks_of(const NodeGroup& group) const {
@@ -177,7 +180,7 @@ RankResult Job::failure(std::string_view why) const {
 // setting explains it.
 Result<RankResult> Job::run_backend(Backend& backend, int repeats) {
   constexpr int kWarmUp = 2;
-  const Pace pace{.warm_up = kWarmUp, .iterations = repeats * command_.per_repeat};
+  const Pace pace{.warm_up = kWarmUp, .iterations = repeats * per_repeat_};
   progress_->reset();
   const OperationWatchdog watchdog(backend, *progress_,
                                    to_duration(self_.command.operation_deadline));
@@ -323,7 +326,7 @@ GroupRates Job::rates_of(const std::vector<int>& ranks, const std::vector<RankRe
   placement_of(row, operation_) = std::move(timing);
   received_.push_back(std::move(row));
   for (int repeat = 0; repeat < repeats; ++repeat) {
-    const auto one = timing_of(operation_, count, samples_of(samples, repeat, command_.per_repeat));
+    const auto one = timing_of(operation_, count, samples_of(samples, repeat, per_repeat_));
     if (one) rates.gbps.push_back(one->judged.bus / kGiga);
   }
   return rates;

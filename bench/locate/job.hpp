@@ -118,6 +118,7 @@ class Job final : public Measurer {
   RankContext& self_;
   Operation operation_;
   const LocateCommand& command_;
+  int per_repeat_;  // operations
   std::shared_ptr<Progress> progress_ = std::make_shared<Progress>();
   bool introduced_ = false;
   std::vector<NodeRecord> records_;

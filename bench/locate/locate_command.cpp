@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <functional>
 #include <iterator>
+#include <map>
 #include <utility>
 
 #include "bench/backends/sim/sim.hpp"
@@ -125,6 +126,22 @@ Result<void> read_topology(Nodes& nodes, const LocateCommand& command) {
 constexpr std::string_view kNeedsTwoNodes =
     "a search needs at least two nodes, and this job has one; muster-bench node tests a single "
     "node";
+
+// One file would replace the other. Devices, such as /dev/null, may take several.
+Result<void> refuse_one_file_twice(const LocateCommand& command) {
+  std::map<std::filesystem::path, std::string_view> options;
+  for (const auto& [option, name] :
+       {std::pair<std::string_view, std::string>{"--matrix", command.matrix},
+        {"--csv", command.csv},
+        {"--exclude", command.exclude},
+        {"--output", command.output}}) {
+    if (name.empty() || name == "-" || name.starts_with("/dev/")) continue;
+    const auto file = std::filesystem::absolute(name).lexically_normal();
+    const auto [first, added] = options.try_emplace(file, option);
+    if (!added) return make_error("{} and {} name the same file, {}", first->second, option, name);
+  }
+  return {};
+}
 
 // Checked before the search, which may take minutes.
 Result<void> check_outputs(const LocateCommand& command, const RunInput& input) {
@@ -382,12 +399,16 @@ Parsed<LocateCommand> parse(std::span<const char* const> arguments) {
   return parse_subcommand<LocateCommand>(
       arguments, command_text(), kOptions, [](const LocateCommand& command) -> Result<void> {
         const bool sim = command.backend == BackendKind::sim;
-        TRY(refuse_any({{command.verbose && command.quiet, "-v and -q exclude each other"},
-                        {!command.cluster.empty() && !sim, "--sim goes with --backend sim"},
-                        {command.size && sim, "--size does not go with --backend sim"},
-                        {command.strategy == Strategy::fabric && command.topology.empty() && !sim,
-                         "--strategy fabric needs --topology"}}));
+        TRY(refuse_any(
+            {{command.verbose && command.quiet, "-v and -q exclude each other"},
+             {!command.cluster.empty() && !sim, "--sim goes with --backend sim"},
+             {command.size && sim, "--size does not go with --backend sim"},
+             {command.per_repeat && sim, "--per-repeat does not go with --backend sim"},
+             {!command.node_tests.empty() && sim, "--node-tests does not go with --backend sim"},
+             {command.strategy == Strategy::fabric && command.topology.empty() && !sim,
+              "--strategy fabric needs --topology"}}));
         TRY(check_sim(command.cluster));
+        TRY(refuse_one_file_twice(command));
         return place_fits(command);
       });
 }

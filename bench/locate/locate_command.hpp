@@ -22,7 +22,7 @@ struct LocateCommand : BenchCommand {
   Strategy strategy = Strategy::automatic;
   std::string topology;
   std::optional<std::uint64_t> size;  // of the all-reduce
-  int per_repeat = 5;                 // a repeat is the median of this many operations
+  std::optional<int> per_repeat;      // a repeat is the median of this many operations
   std::optional<BytesPerSecond> floor;
   std::string matrix, csv, exclude;  // files
   std::string node_tests;            // the value of --node-tests; empty depends on the back end

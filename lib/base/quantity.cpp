@@ -92,15 +92,18 @@ Result<Quantity<Kind>> parse_quantity(std::string_view text) {
   const auto number_end = text.find_first_not_of("0123456789.eE+-");
   // "5e3" may be followed by a unit that starts with E or e: none does.
   const auto number = parse_number(text.substr(0, number_end));
-  if (!number || *number < 0) {
+  if (number && *number < 0) {
+    return make_error("\"{}\" is negative, expected at least 0", printable(text, 40));
+  }
+  if (!number) {
     return make_error("expected a number with a unit ({}), got \"{}\"", names_of(units),
                       printable(text, 40));
   }
   std::string_view name = number_end == std::string_view::npos ? "" : text.substr(number_end);
   if (name.starts_with(' ')) name.remove_prefix(1);
   if (name.empty()) {
-    return make_error(
-        fmt::format(R"("{}" has no unit; write one of {})", printable(text, 40), names_of(units)));
+    return make_error(fmt::format(R"("{}" has no unit; write {}{})", printable(text, 40),
+                                  units.size() > 1 ? "one of " : "", names_of(units)));
   }
   for (const auto& unit : units) {
     const bool is_named =

@@ -195,7 +195,14 @@ TEST(LocateCommandTest, RefusesInvalidOptions) {
         {{"--sim", "nodes=4,fault=slow_node:4:0.5"}, "expected 0 to 3"},
         {{"--strategy", "scren"}, "did you mean screen?"},
         {{"--node-tests", "gpu.copi"}, "did you mean gpu.copy?"},
-        {{"--size", "1 MiB"}, "--size does not go with --backend sim"}}) {
+        {{"--size", "1 MiB"}, "--size does not go with --backend sim"},
+        {{"--per-repeat", "7"}, "--per-repeat does not go with --backend sim"},
+        {{"--node-tests", "none"}, "--node-tests does not go with --backend sim"},
+        {{"--csv", "same", "--matrix", "./same"}, "--matrix and --csv name the same file, same"},
+        {{"--exclude", "same", "--output", "same"},
+         "--exclude and --output name the same file, same"},
+        {{"--sim", "noise=-1%"}, "--sim: noise: \"-1%\" is negative, expected at least 0"},
+        {{"--sim", "noise=5"}, "--sim: noise: \"5\" has no unit; write %"}}) {
     const auto ended = run_locate(words);
     EXPECT_EQ(ended.status, kExitUsage);
     EXPECT_THAT(ended.notes, HasSubstr(error));
