@@ -171,8 +171,9 @@ class RankSupervisor {
 
 // The common part of all ranks of this process. On this node only, rank 0 listens on any free port
 // of loopback.
-Result<LocalRank> prepare(const Place& place, int count) {
-  LocalRank common{.place = place};
+Result<LocalRank> prepare(const Place& place, const LocalOptions& options) {
+  const int count = options.count;
+  LocalRank common{.place = place, .secret = options.secret};
   common.place.world = place.world * count;
   common.place.local_world = count;
   common.place.evidence.push_back(fmt::format("--local: this process becomes ranks {} to {} of {}",
@@ -182,7 +183,9 @@ Result<LocalRank> prepare(const Place& place, int count) {
   Rendezvous where{.host = "127.0.0.1"};
   TRY_ASSIGN(common.listener, listen_on(where));
   TRY_ASSIGN(where.port, port_of(common.listener));
-  TRY_ASSIGN(common.secret, random_secret());
+  if (common.secret.empty()) {
+    TRY_ASSIGN(common.secret, random_secret());
+  }
   common.place.rendezvous = std::move(where);
   return common;
 }
@@ -216,7 +219,7 @@ Result<void> may_become(const Place& place, int count) {
 
 Result<std::variant<LocalRank, LocalEnd>> fork_local_ranks(const Place& place,
                                                            const LocalOptions& options) {
-  TRY_ASSIGN(auto common, prepare(place, options.count));
+  TRY_ASSIGN(auto common, prepare(place, options));
   // Otherwise each child would write the buffers.
   [[maybe_unused]] const int ignored = std::fflush(nullptr);
   const HeldSignals signals{SIGCHLD, SIGTERM, SIGINT, SIGHUP};

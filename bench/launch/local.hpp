@@ -18,7 +18,7 @@ namespace muster::bench {
 struct LocalRank {
   Place place;
   Descriptor listener;  // of rank 0, in a run on this node only: open at place.rendezvous
-  std::string secret;   // in a run on this node only
+  std::string secret;   // of the job; empty for none
 };
 
 // The end of the process itself, after all children have ended.
@@ -37,6 +37,8 @@ struct LocalEnd {
 
 struct LocalOptions {
   int count = 1;  // ranks of this process
+  // The job's, if it has one. Ranks on this node only get a random one otherwise.
+  std::string secret = {};
   // How long the others may take to end once one has failed or a signal has come; then they are
   // killed.
   std::chrono::milliseconds grace = std::chrono::seconds(5);

@@ -224,12 +224,16 @@ int run(const BenchCommand& command, const RunInput& input, const Work& work) {
   if (command.backend == BackendKind::sim) return run_rank(command, input, {}, work);
   auto place = find_place(input.variables, command.launch);
   if (!place) return input.refuse(kExitConfiguration, place.error().message);
+  auto secret = job_secret(command, input.variables);
+  if (!secret) return input.refuse(kExitConfiguration, secret.error().message);
   const int count = local_ranks(command, *place);
-  if (count <= 1) return run_rank(command, input, {.place = *place}, work);
+  if (count <= 1) {
+    return run_rank(command, input, {.place = *place, .secret = *std::move(secret)}, work);
+  }
   if (const auto may = may_become(*place, count); !may) {
     return input.refuse(kExitConfiguration, may.error().message);
   }
-  auto forked = fork_local_ranks(*place, {.count = count});
+  auto forked = fork_local_ranks(*place, {.count = count, .secret = *std::move(secret)});
   if (!forked) return input.refuse(kExitUndecided, forked.error().message);
   if (auto* rank = std::get_if<LocalRank>(&*forked)) {
     return run_rank(command, input, std::move(*rank), work);

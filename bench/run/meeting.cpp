@@ -261,7 +261,9 @@ Result<bool> fits(int rank, int size, Place& place, bool needed) {
 
 Result<std::string> job_secret(const BenchCommand& command, const Variables& variables) {
   if (command.secret_file.empty()) return muster::value_of(variables, "MUSTER_JOB_SECRET");
-  const auto secret = Root().read(command.secret_file);
+  std::error_code unknown;
+  const auto path = std::filesystem::absolute(command.secret_file, unknown);
+  const auto secret = Root().read(path.string());
   if (!secret) return make_error("--secret-file: {}", secret.error().message);
   const auto file = printable(command.secret_file);
   std::error_code gone;
@@ -278,9 +280,6 @@ Result<void> meet(RankContext& self, Descriptor listener, std::string secret) {
     const PhaseDeadline limit(self.emergency, self.place.rank, {"start of MPI", Part::meeting},
                               to_duration(self.command.join_deadline));
     TRY_ASSIGN(self.membership.mpi, join_mpi(self.place, self.kind == BackendKind::mpi));
-  }
-  if (secret.empty()) {
-    TRY_ASSIGN(secret, job_secret(self.command, self.variables));
   }
   if (self.place.world > 1 && self.membership.mpi == nullptr && secret.empty() && self.leads()) {
     self.reporter.remark(

@@ -94,7 +94,7 @@ template <class T>
 [[nodiscard]] Result<bool> fits(int rank, int size, Place& place, bool needed);
 
 // Meets the other ranks, introduces this one, and fills in self.membership. `listener` is rank 0's
-// if its parent opened it, and `secret` the job's if it is already known. After an error,
+// if its parent opened it, and `secret` the job's; empty for none. After an error,
 // self.membership holds what there is so far.
 [[nodiscard]] Result<void> meet(RankContext& self, Descriptor listener, std::string secret);
 

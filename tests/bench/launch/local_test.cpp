@@ -22,8 +22,10 @@ namespace {
 constexpr auto kGrace = std::chrono::milliseconds(100);
 
 // Forks ranks that exit with the result of `work`.
-LocalEnd run(const Place& place, int count, const std::function<int(LocalRank&)>& work) {
-  auto result = fork_local_ranks(place, {.count = count, .grace = kGrace, .stopped = kGrace});
+LocalEnd run(const Place& place, int count, const std::function<int(LocalRank&)>& work,
+             const std::string& secret = {}) {
+  auto result = fork_local_ranks(
+      place, {.count = count, .secret = secret, .grace = kGrace, .stopped = kGrace});
   EXPECT_TRUE(result) << result.error().message;
   if (!result) return {};
   if (auto* rank = std::get_if<LocalRank>(&*result)) ::_exit(work(*rank));
@@ -40,6 +42,12 @@ TEST(LocalTest, MakesEachChildARank) {
   });
   EXPECT_EQ(end.status, 0);
   EXPECT_THAT(end.notes, IsEmpty());
+}
+
+TEST(LocalTest, UsesTheSecretOfTheJob) {
+  const auto end = run(
+      {}, 2, [](LocalRank& rank) { return rank.secret == "of the job" ? 0 : 10; }, "of the job");
+  EXPECT_EQ(end.status, 0);
 }
 
 TEST(LocalTest, NumbersTheRanksOfPodsInOrder) {

@@ -149,12 +149,17 @@ class SecretFileTest : public ::testing::Test {
  protected:
   SecretFileTest() { dir_.write("secret", "of the job\n"); }
 
-  [[nodiscard]] Result<std::string> secret_of_mode(unsigned mode) const {
-    const auto file = dir_.path() / "secret";
-    std::filesystem::permissions(file, std::filesystem::perms(mode));
+  [[nodiscard]] std::filesystem::path file() const { return dir_.path() / "secret"; }
+
+  [[nodiscard]] static Result<std::string> secret_in(const std::filesystem::path& file) {
     BenchCommand command;
     command.secret_file = file.string();
     return job_secret(command, {});
+  }
+
+  [[nodiscard]] Result<std::string> secret_of_mode(unsigned mode) const {
+    std::filesystem::permissions(file(), std::filesystem::perms(mode));
+    return secret_in(file());
   }
 
   TempDir dir_;
@@ -163,6 +168,11 @@ class SecretFileTest : public ::testing::Test {
 TEST_F(SecretFileTest, IsReadIfOnlySomeUsersHaveAccess) {
   EXPECT_EQ(secret_of_mode(0600).value(), "of the job");
   EXPECT_EQ(secret_of_mode(0440).value(), "of the job");
+}
+
+TEST_F(SecretFileTest, IsRelativeToTheWorkingFolder) {
+  std::filesystem::permissions(file(), std::filesystem::perms(0600));
+  EXPECT_EQ(secret_in(std::filesystem::relative(file())).value(), "of the job");
 }
 
 TEST_F(SecretFileTest, IsRefusedIfAllUsersHaveAccess) {
