@@ -145,11 +145,12 @@ Result<void> refuse_one_file_twice(const LocateCommand& command) {
 
 // Checked before the search, which may take minutes.
 Result<void> check_outputs(const LocateCommand& command, const RunInput& input) {
-  for (const auto& name : {command.matrix, command.csv, command.exclude}) {
-    if (!name.empty()) TRY(Destination::open(input.console, name));
+  for (const auto& [option, file] :
+       {std::pair{"--matrix", command.matrix}, std::pair{"--csv", command.csv},
+        std::pair{"--exclude", command.exclude}}) {
+    if (!file.empty()) TRY(can_write(input.console, option, file));
   }
-  TRY(Destination::open(input.console, command.output));
-  return {};
+  return can_write(input.console, "--output", command.output);
 }
 
 void add_missing(std::vector<std::string>& names, const std::vector<std::string>& more) {
@@ -214,9 +215,7 @@ class LocateRun {
     muster::conclude(report_, checks);
     const bool limited = result_.limits.pair || result_.limits.job;
     report_.judged = !choice_.bare || limited || report_.verdict != Verdict::unknown;
-    if (const auto written = write(); !written) {
-      return input_.refuse(kExitUndecided, written.error().message);
-    }
+    if (!write()) return kExitUndecided;
     if (command_.format == Format::text) input_.say(why_undecided_at_exit(report_));
     return exit_status(report_);
   }
@@ -247,19 +246,27 @@ class LocateRun {
     if (visible) (void)input_.console.out(fmt::format("\r\033[K{}", text));
   }
 
-  [[nodiscard]] Result<void> write() const {
+  // Writes the report even if another file cannot be written. Returns whether all were.
+  [[nodiscard]] bool write() const {
+    bool all = true;
+    const auto note = [&](const Result<void>& written) {
+      all = all && written;
+      if (!written) input_.say(written.error().message);
+    };
     auto avoided = locate::excluded(result_);
     add_missing(avoided, report_.accused);
     const auto excluded = fold_hostlist(avoided);
-    const auto write_file = [&](const std::string& name, std::string_view text) {
-      return name.empty() ? Result<void>() : write_answer(input_.console, name, text);
+    const auto write_file = [&](std::string_view option, const std::string& file,
+                                std::string_view text) {
+      if (!file.empty()) note(write_for(input_.console, option, file, text));
     };
-    TRY(write_file(command_.matrix, pairs_json(result_)));
-    TRY(write_file(command_.csv, pairs_csv(result_)));
-    TRY(write_file(command_.exclude, fmt::format("{}\n", excluded)));
+    write_file("--matrix", command_.matrix, pairs_json(result_));
+    write_file("--csv", command_.csv, pairs_csv(result_));
+    write_file("--exclude", command_.exclude, fmt::format("{}\n", excluded));
     auto text = report_text(report_, command_, input_.console);
     if (command_.format == Format::text && !command_.quiet) text += summary(excluded);
-    return write_answer(input_.console, command_.output, text);
+    note(write_report(input_.console, command_.output, text));
+    return all;
   }
 
   [[nodiscard]] std::string summary(std::string_view excluded) const {

@@ -279,7 +279,7 @@ class NodeRun {
     const std::vector<std::string_view> shown(checks_.begin(), checks_.end());
     const auto text = report_text(report_, command_, input_.console, shown);
     const auto written =
-        write_answer(input_.console, command_.output, fmt::format("{}{}", screen_.cleared(), text));
+        write_report(input_.console, command_.output, fmt::format("{}{}", screen_.cleared(), text));
     if (written) return exit_status(report_);
     return input_.refuse(kExitUndecided, written.error().message);
   }
@@ -306,7 +306,7 @@ class NodeRun {
 int run_tests(const NodeCommand& command, const RunInput& input) {
   auto choice = choose_profile(command.profile, command.settings, input.variables);
   if (!choice) return input.refuse(choice.error().status, choice.error().message);
-  if (const auto open = Destination::open(input.console, command.output); !open) {
+  if (const auto open = can_write(input.console, "--output", command.output); !open) {
     return input.refuse(kExitUndecided, open.error().message);
   }
   return NodeRun(command, input, *std::move(choice)).run();

@@ -48,7 +48,7 @@ Result<int> agree_to_start(RankContext& self, const std::string& refusal) {
       self.say(rank == 0 ? *first : fmt::format("rank {}: {}", rank, *first));
     } else if (const auto can = self.reporter.can_conclude(); !can) {
       status = kExitUndecided;
-      self.say(fmt::format("--output: {}", can.error().message));
+      self.say(can.error().message);
     }
   }
   return broadcast(group, status);

@@ -2,6 +2,7 @@
 #include "bench/run/reporting.hpp"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <iterator>
@@ -171,7 +172,31 @@ std::string commented(std::string_view text) {
   return lines;
 }
 
+// The message of an error is empty if the reader of a pipe is gone.
+template <class T>
+Result<void> written_by(std::string_view option, const Result<T>& result) {
+  if (result) return {};
+  const auto& why = result.error().message;
+  return make_error(why.empty() ? why : fmt::format("{}: {}", option, why));
+}
+
 }  // namespace
+
+Result<void> can_write(const Console& console, std::string_view option, const std::string& file) {
+  return written_by(option, Destination::open(console, file));
+}
+
+Result<void> write_for(const Console& console, std::string_view option, const std::string& file,
+                       std::string_view text) {
+  return written_by(option, write_answer(console, file, text));
+}
+
+Result<void> write_report(const Console& console, const std::string& file, std::string_view text) {
+  if (descriptor_named(file) == STDOUT_FILENO) return console.out(text);
+  auto written = write_for(console, "--output", file, text);
+  if (!written) (void)console.out(text);
+  return written;
+}
 
 void sign(Report& report, std::string benchmark, const Choice& choice, Clock::time_point begin) {
   report.benchmark = std::move(benchmark);
@@ -291,10 +316,7 @@ Result<void> Printer::finish(const Report& report) {
                                    .every_iteration = command_.each_iteration,
                                    .always = kBandwidthChecks});
   if (command_.format == Format::text) text = commented(text);
-  auto written =
-      to_file() ? write_answer(console_, command_.output, kept_ + text) : console_.out(text);
-  // Measurements are not lost if the disk has filled up since.
-  if (!written && to_file()) (void)console_.out(kept_ + text);
+  const auto written = write_report(console_, command_.output, kept_ + text);
   // The last line, since a launcher then says that the job was aborted.
   if (const auto undecided = why_undecided_at_exit(report); !undecided.empty() && written) {
     const bool is_table = command_.format == Format::text && !to_file();
@@ -305,8 +327,7 @@ Result<void> Printer::finish(const Report& report) {
 }
 
 Result<void> Printer::can_finish() const {
-  if (to_file()) TRY(Destination::open(console_, command_.output));
-  return {};
+  return can_write(console_, "--output", command_.output);
 }
 
 Reporter::Reporter(const BenchCommand& command, const Console& console, Emergency& emergency)

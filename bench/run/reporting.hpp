@@ -55,6 +55,16 @@ struct RunRecord {
 // Judges the current collective, and makes room for the next one.
 void end_collective(RunRecord& record, const BenchCommand& command);
 
+// Opens and writes a file that an option names. An error begins with the option; it is empty if the
+// reader of a pipe is gone.
+[[nodiscard]] Result<void> can_write(const Console& console, std::string_view option,
+                                     const std::string& file);
+[[nodiscard]] Result<void> write_for(const Console& console, std::string_view option,
+                                     const std::string& file, std::string_view text);
+// Writes a report to the file of --output. If that fails, prints it: measurements must not be lost.
+[[nodiscard]] Result<void> write_report(const Console& console, const std::string& file,
+                                        std::string_view text);
+
 // Fills in the command, the profile, the version, and the time since `begin`.
 void sign(Report& report, std::string benchmark, const Choice& choice, Clock::time_point begin);
 // Returns a report of who and when, without findings.

@@ -227,6 +227,19 @@ TEST(LocateCommandTest, WritesThePairsAndTheListToExclude) {
   EXPECT_THAT(content_of(csv), HasSubstr("sim0,sim6,\n"));
 }
 
+TEST(LocateCommandTest, PrintsTheReportIfAFileCannotBeWritten) {
+  for (const auto* option : {"--csv", "--matrix", "--exclude", "--output"}) {
+    const auto ended = run_locate({"--sim", "nodes=4,fault=slow_node:1:0.5", option, "/dev/full"});
+    EXPECT_EQ(ended.status, kExitUndecided) << option;
+    EXPECT_THAT(ended.out, HasSubstr("--exclude=sim1\n")) << option;
+    EXPECT_THAT(ended.notes, HasSubstr(fmt::format("{}: write /dev/full: No space left", option)));
+  }
+  const auto early = run_locate({"--csv", "/nonexistent/pairs.csv"});
+  EXPECT_EQ(early.status, kExitUndecided);
+  EXPECT_THAT(early.notes,
+              HasSubstr("--csv: create /nonexistent/pairs.csv: No such file or directory"));
+}
+
 TEST(LocateCommandTest, HasACheckThatCanBeExplained) {
   EXPECT_NE(find_bench_check("bench.locate"), nullptr);
 }

@@ -112,6 +112,14 @@ TEST(NodeRunTest, JudgesByTheGivenLimit) {
   EXPECT_EQ(report["measurements"][3]["conditions"]["device"], "node");
 }
 
+TEST(NodeRunTest, PrintsTheReportIfTheFileCannotBeWritten) {
+  const auto ended = run_node({"--only", "host.latency", "--profile", "generic", "--size", "1MiB",
+                               "--output", "/dev/full"});
+  EXPECT_EQ(ended.status, kExitUndecided);
+  EXPECT_THAT(ended.out, HasSubstr("bench.memory_latency"));
+  EXPECT_THAT(ended.notes, HasSubstr("--output: write /dev/full: No space left on device"));
+}
+
 // Runs in a child process, for the variables.
 nlohmann::json report_with(const std::map<std::string, std::string>& variables,
                            std::vector<const char*> words) {

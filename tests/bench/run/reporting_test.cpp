@@ -296,7 +296,8 @@ TEST_F(PrinterTest, PrintsTheReportIfTheFileCannotBeWritten) {
   Printer printer(command, console);
   const auto can = printer.can_finish();
   ASSERT_FALSE(can);
-  EXPECT_THAT(can.error().message, HasSubstr("No such file or directory"));
+  EXPECT_EQ(can.error().message,
+            fmt::format("--output: create {}: No such file or directory", command.output));
   printer.print("  8  2  float\n");
   EXPECT_FALSE(printer.finish(report));
   EXPECT_THAT(out, StartsWith("  8  2  float\n#"));
