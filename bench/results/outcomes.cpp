@@ -32,7 +32,7 @@ std::string gpu_of(const Member& member) {
 std::string name_of(const std::vector<Member>& members, int rank) {
   const auto* member = member_of(members, rank);
   if (member == nullptr) return fmt::format("rank {}", rank);
-  if (member->pci_address.empty() && member->device_id == "host") {
+  if (member->pci_address.empty() && (member->device_id.empty() || member->device_id == "host")) {
     return fmt::format("rank {} on {}", rank, member->host);
   }
   return fmt::format("rank {} ({} on {})", rank, gpu_of(*member), member->host);
@@ -240,7 +240,8 @@ Finding judge_completion(const Trouble& trouble, const std::vector<Member>& memb
     message.append(fmt::format(": {}", trouble.what));
   }
   if (before_meeting(trouble)) message.insert(0, "the ranks could not meet: ");
-  if (!trouble.arrived.empty() && !trouble.ranks.empty()) {
+  // Another rank than 0 knows only that it was there itself.
+  if (!trouble.arrived.empty() && !trouble.ranks.empty() && !trouble.without_rank_0) {
     message.append(fmt::format("; {} {} there", names_of(trouble.arrived, members),
                                trouble.arrived.size() == 1 ? "was" : "were"));
   }

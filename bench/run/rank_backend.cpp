@@ -247,6 +247,15 @@ Result<std::unique_ptr<Backend>> make_part_backend(RankContext& self,
              .forming_limit = limit});
 }
 
+std::vector<Member> members_known_from(const Agreement& agreed, Member first) {
+  std::vector<Member> members{std::move(first)};
+  for (std::size_t rank = 1; rank < agreed.nodes.size(); ++rank) {
+    const auto node = static_cast<std::size_t>(agreed.nodes[rank]);
+    members.push_back({.rank = static_cast<int>(rank), .host = agreed.hosts.at(node)});
+  }
+  return members;
+}
+
 Result<void> introduce(RankContext& self, const Backend& backend) {
   TRY_ASSIGN(const auto texts, self.membership.group->gather(to_message(backend.members())));
   std::vector<Member> members;
@@ -261,6 +270,9 @@ Result<void> introduce(RankContext& self, const Backend& backend) {
   for (std::size_t rank = 0; rank < members.size(); ++rank) {
     members[rank].rank = static_cast<int>(rank);
   }
+  TRY_ASSIGN(auto first,
+             broadcast(*self.membership.group, self.leads() ? members.front() : Member()));
+  if (!self.leads()) members = members_known_from(self.membership.agreed, std::move(first));
   const bool gpus =
       self.kind == BackendKind::nccl || (self.kind == BackendKind::sim && !self.cluster.on_host);
   self.reporter.set_backend(backend, std::move(members), gpus);

@@ -60,7 +60,11 @@ struct RankPlace {
     RankContext& self, const std::vector<RankPart>& parts,
     std::optional<std::chrono::nanoseconds> forming_limit = {});
 
-// Sends the back end's members to rank 0. Those of a lost rank stay unknown.
+// Returns the members that a rank other than 0 knows, which reports if rank 0 is lost: the first,
+// and the hosts of the others.
+[[nodiscard]] std::vector<Member> members_known_from(const Agreement& agreed, Member first);
+
+// Sends the back end's members to rank 0, and rank 0's to all. Those of a lost rank stay unknown.
 [[nodiscard]] Result<void> introduce(RankContext& self, const Backend& backend);
 
 }  // namespace muster::bench

@@ -201,6 +201,22 @@ TEST(CompletionTest, GivingUpEarlyOrExplainedIsUnknownUnlessADeviceIsBroken) {
   EXPECT_EQ(of(Trouble::Kind::late, Part::meeting), Outcome::unknown);
 }
 
+// Rank 1 reports, and does not know who else was there.
+TEST(CompletionTest, ALostOrSilentRankZeroAccusesItsNode) {
+  const std::vector<Member> members{{.rank = 0, .host = "n0", .device_id = "host"},
+                                    {.rank = 1, .host = "n0"},
+                                    {.rank = 2, .host = "n1"}};
+  for (const auto kind : {Trouble::Kind::lost, Trouble::Kind::late}) {
+    const auto finding =
+        judge_completion({kind, "all_reduce", "", {0}, {1}, /*without_rank_0=*/true}, members);
+    EXPECT_EQ(finding.device, "n0");
+    EXPECT_THAT(finding.message, StartsWith("rank 0 on n0 "));
+    EXPECT_THAT(finding.message, Not(HasSubstr("there")));
+  }
+  EXPECT_THAT(judge_completion({Trouble::Kind::lost, "x", "", {2}, {}}, members).message,
+              StartsWith("rank 2 on n1 was lost"));
+}
+
 TEST(CompletionTest, UnknownRanksAreNumbers) {
   const auto finding = judge_completion({Trouble::Kind::absent, "the rendezvous", "", {5}, {}}, {});
   EXPECT_EQ(finding.device, "job");

@@ -50,6 +50,16 @@ TEST(SplitTest, RefusesPartsOfOneRankAndASinglePart) {
             "--split: rank 0 would be alone, and one rank has no bandwidth");
 }
 
+TEST(IntroductionTest, EveryRankKnowsRankZeroAndTheOthersHosts) {
+  const Agreement agreed{.hosts = {"n0", "n1"}, .local_ranks = {0, 1, 0}, .nodes = {0, 0, 1}};
+  const auto members = members_known_from(agreed, {.rank = 0, .host = "n0", .device_id = "gpu0"});
+  ASSERT_THAT(members, SizeIs(3));
+  EXPECT_EQ(members[0].device_id, "gpu0");
+  EXPECT_EQ(members[1].host, "n0");
+  EXPECT_EQ(members[2].rank, 2);
+  EXPECT_EQ(members[2].host, "n1");
+}
+
 // Bytes of any value, as NCCL's unique ids are.
 TEST(SplitTest, ExchangesTextsWithinAPartOnly) {
   const std::vector<RankPart> parts{{"even", {0, 2}}, {"odd", {1, 3}}};
