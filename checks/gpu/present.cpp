@@ -103,8 +103,9 @@ void add_other_models(const std::vector<const Gpu*>& gpus, const Profile& profil
 
 std::optional<Finding> wrong_count(const Snapshot& snapshot, const Profile& profile) {
   const std::size_t listed = snapshot.nvml->gpus.size();
-  const auto wanted = static_cast<std::size_t>(std::max(0, profile.gpu->present.count.value_or(0)));
-  const bool too_many = gpu::expected(profile) && listed > wanted;
+  const auto& count = profile.gpu->present.count;
+  const auto wanted = static_cast<std::size_t>(std::max(0, count.value_or(0)));
+  const bool too_many = count && listed > wanted;
   if (listed >= wanted && !too_many) return std::nullopt;
   Finding finding =
       failed(kNode, fmt::format("NVML lists {}, expected {}", counted(listed, "GPU"), wanted),

@@ -88,6 +88,9 @@ TEST(GpuPresentTest, ALostGpuAndAMachineThatNoProfileKnowsAreNotCompared) {
 
 TEST(GpuPresentTest, MoreGpusThanExpectedFail) {
   EXPECT_THAT(judge(three_gpus()), ElementsAre(fails("node", Remedy::fix_config, {3, 2})));
+  Profile none = three_of_any_model();
+  none.gpu->present.count = 0;
+  EXPECT_THAT(judge(three_gpus(), none), ElementsAre(fails("node", Remedy::fix_config, {3, 0})));
 }
 
 TEST(GpuPresentTest, IfNvmlIsMissingNoGpuIsJudged) {

@@ -295,6 +295,12 @@ TEST(NhcGpuLines, RetiredPagesAreMemoryErrors) {
   EXPECT_EQ(verdict(node, "check_gpu_ecc"), Verdict::unhealthy);
 }
 
+TEST(NhcGpuLines, NoGpuMayBeExpected) {
+  auto node = gpu_node();
+  EXPECT_EQ(verdict(node, "check_gpu_count 2"), Verdict::healthy);
+  EXPECT_EQ(verdict(node, "check_gpu_count 0"), Verdict::unhealthy);
+}
+
 TEST(NhcGpuLines, EveryGpuHasTheVbiosOfTheLine) {
   auto node = gpu_node();
   EXPECT_EQ(verdict(node, "check_vbios_version 88.00.80.00.02"), Verdict::healthy);
