@@ -261,8 +261,8 @@ Result<TestResult> run_host_stream(const TestInput& input) {
                             times.wrong, times.wrong_cpu)));
     return {};
   };
-  const auto restriction = restriction_of_cpus(root, own);
-  auto whole = empty_series(restriction.empty() ? "" : fmt::format("on {}", restriction));
+  result.part = restriction_of_cpus(root, own);
+  auto whole = empty_series(result.part.empty() ? "" : fmt::format("on {}", result.part));
   TRY(measure("node", own, whole));
   std::ranges::move(whole, std::back_inserter(result.series));
   if (parts.size() < 2) return result;

@@ -53,6 +53,7 @@ struct TestResult {
   MUSTER_FIELD(std::vector<Series>, series, "");
   MUSTER_FIELD(std::vector<Finding>, findings,
                "that need no limit: wrong data, a silent device; without their check");
+  MUSTER_FIELD(std::string, part, "of the node, if not all was measured: \"1 of 2 CPUs\"");
   MUSTER_FIELD(std::vector<std::string>, lines, "only printed");
   MUSTER_FIELD(std::vector<Matrix>, matrices, "only printed");
 

@@ -41,7 +41,11 @@ class SeriesJudge {
  public:
   SeriesJudge(std::string_view check, const Series& series, const Bounds& bounds,
               std::string_view from)
-      : check_(check), series_(series), bounds_(series.limited ? bounds : Bounds{}), from_(from) {
+      : check_(check),
+        series_(series),
+        bounds_(series.limited ? bounds : Bounds{}),
+        has_limit_(bounds.judges()),
+        from_(from) {
     std::map<std::string, std::vector<double>> values;
     std::vector<double> noises;
     for (const auto& each : series.values) {
@@ -127,9 +131,11 @@ class SeriesJudge {
     const bool compared = std::ranges::any_of(
         groups_, [](const auto& group) { return group.second.count >= kRule.fewest; });
     if (!bounds_.judges() && !compared) {
-      finding.message += fmt::format(
-          "; not judged: {} sets no limit, and fewer than {} equal devices can be compared", from_,
-          kRule.fewest);
+      finding.message +=
+          fmt::format("; not judged: {}, and fewer than {} equal devices can be compared",
+                      has_limit_ ? fmt::format("the limit of {} is not for it", from_)
+                                 : fmt::format("{} sets no limit", from_),
+                      kRule.fewest);
       return finding;
     }
     finding.outcome = Outcome::pass;
@@ -140,6 +146,7 @@ class SeriesJudge {
   std::string_view check_;
   const Series& series_;
   Bounds bounds_;
+  bool has_limit_;  // of this series or another one
   std::string_view from_;
   std::map<std::string, Spread> groups_;
   OutlierRule rule_ = kRule;
@@ -241,10 +248,13 @@ std::vector<Finding> findings_of(const TestRun& ran, const Profile& profile) {
   const bool measured =
       std::ranges::any_of(ran.result->series, [](const Series& each) { return each.limited; });
   if (bounds.judges() && !measured && !ran.result->series.empty()) {
-    findings.push_back(
-        make_finding(test.check, "node", Outcome::skip,
-                     fmt::format("the limit of {} is not judged: {} did not measure its quantity",
-                                 from, test.name)));
+    const bool own = from.ends_with("--set");
+    const auto& part = ran.result->part;
+    findings.push_back(make_finding(
+        test.check, "node", own ? Outcome::unknown : Outcome::skip,
+        fmt::format("the limit of {} is not judged: {} {}", from, test.name,
+                    part.empty() ? "did not measure its quantity"
+                                 : fmt::format("used {}, and the limit is for all", part))));
   }
   if (findings.empty()) {
     findings.push_back(make_finding(test.check, "node", Outcome::unknown,

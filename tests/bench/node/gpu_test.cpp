@@ -269,6 +269,18 @@ TEST(GpuNodeTest, ReportsALimitThatWasNotMeasured) {
   EXPECT_EQ(findings[1].outcome, Outcome::skip);
 }
 
+TEST(GpuNodeTest, AnOwnLimitThatWasNotMeasuredIsUnknown) {
+  Profile profile;
+  profile.bench->gemm.fail_below = Flops{715e12};
+  profile.values["bench.gemm.fail_below"].origin.file = "--set";
+  const auto findings =
+      findings_of({.test = find_test("gpu.gemm"), .result = run_on("{}", "gpu.gemm")}, profile);
+  ASSERT_EQ(findings.size(), 2U);
+  EXPECT_EQ(findings[1].outcome, Outcome::unknown);
+  EXPECT_EQ(findings[1].message,
+            "the limit of --set is not judged: gpu.gemm did not measure its quantity");
+}
+
 TEST(GpuGemmTest, MeasuresEachTypeOfTheChip) {
   const auto result = run_on("{}", "gpu.gemm", kWithCublas);
   ASSERT_TRUE(result) << result.error().message;

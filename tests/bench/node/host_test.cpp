@@ -85,6 +85,14 @@ TEST(NodeStreamTest, IsNotJudgedOnAPartOfTheCpus) {
   ASSERT_TRUE(result) << result.error().message;
   EXPECT_FALSE(result->series[0].limited);
   EXPECT_THAT(result->series[0].what, HasSubstr(" on 1 of "));
+  Profile profile;
+  profile.bench->stream.fail_below = BytesPerSecond{300e9};
+  profile.values["bench.stream.fail_below"].origin.file = "--set";
+  const auto findings = findings_of({.test = find_test("host.stream"), .result = result}, profile);
+  EXPECT_THAT(findings.front().message, HasSubstr("not judged: the limit of --set is not for it"));
+  EXPECT_EQ(findings.back().outcome, Outcome::unknown);
+  EXPECT_THAT(findings.back().message,
+              AllOf(HasSubstr("host.stream used 1 of "), HasSubstr("and the limit is for all")));
 }
 
 TEST(NodeStreamTest, ArraysAreFourTimesTheCachesAndNeverFillTheMemory) {
