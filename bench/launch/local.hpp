@@ -42,8 +42,9 @@ struct LocalOptions {
   // How long the others may take to end once one has failed or a signal has come; then they are
   // killed.
   std::chrono::milliseconds grace = std::chrono::seconds(5);
-  // How long a child may be stopped, as by SIGSTOP, before it is killed: the others wait for it.
-  std::chrono::milliseconds stopped = std::chrono::seconds(5);
+  // How long a child may be stopped, as by SIGSTOP, before it is killed. Longer than the others'
+  // deadlines, after which they report it; this is for ranks that are all stopped.
+  std::chrono::milliseconds stopped;
 };
 
 // Starts the ranks of a place that may_become() accepts. Returns in each child, and finally in the

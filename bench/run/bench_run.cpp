@@ -209,6 +209,14 @@ int local_ranks(const BenchCommand& command, const Place& place) {
   return usable_gpus(command.cuda).value_or(1);
 }
 
+// The ranks notice a stopped one within their longest deadline, and then have time to report it.
+std::chrono::milliseconds longest_stop(const BenchCommand& command) {
+  constexpr std::chrono::seconds kToReport{10};
+  return std::chrono::ceil<std::chrono::milliseconds>(to_duration(command.join_deadline) +
+                                                      to_duration(command.operation_deadline)) +
+         kToReport;
+}
+
 }  // namespace
 
 void RunInput::say(std::string_view line) const {
@@ -233,7 +241,8 @@ int run(const BenchCommand& command, const RunInput& input, const Work& work) {
   if (const auto may = may_become(*place, count); !may) {
     return input.refuse(kExitConfiguration, may.error().message);
   }
-  auto forked = fork_local_ranks(*place, {.count = count, .secret = *std::move(secret)});
+  auto forked = fork_local_ranks(
+      *place, {.count = count, .secret = *std::move(secret), .stopped = longest_stop(command)});
   if (!forked) return input.refuse(kExitUndecided, forked.error().message);
   if (auto* rank = std::get_if<LocalRank>(&*forked)) {
     return run_rank(command, input, std::move(*rank), work);
