@@ -20,6 +20,8 @@ namespace {
 
 using Words = std::vector<std::string>;
 
+constexpr std::size_t kMaxSteps = 10'000;
+
 template <class Word, std::size_t kCount>
 Words names_of() {
   Words names;
@@ -87,7 +89,6 @@ Result<void> take_collective(BenchCommand& command, const Words& words) {
 }
 
 Result<void> check_sizes(const BenchCommand& command) {
-  constexpr std::uint64_t kMaxSteps = 10'000;
   const bool range = command.min || command.max;
   const bool listed = !command.sizes.empty();
   const bool sized = range || listed || command.step;
@@ -95,10 +96,12 @@ Result<void> check_sizes(const BenchCommand& command) {
     return make_error("{} moves no data: it has no sizes and no bandwidth",
                       to_string(command.collective));
   }
-  const bool many = command.step && command.max && *command.max / *command.step > kMaxSteps;
   TRY(refuse_any({{listed && range, "--sizes and --min or --max exclude each other"},
                   {listed && command.step, "--sizes and --step exclude each other"},
-                  {many, "--step results in more than 10000 sizes"}}));
+                  {listed && command.factor, "--sizes and --factor exclude each other"},
+                  {command.step && command.factor, "--step and --factor exclude each other"}}));
+  // Without --max, the largest size is known only when the ranks have met.
+  if (command.max) TRY(check_steps(command, sizes_of(command, 1, 1)));
   // Two rows of one size would count as repeats.
   auto sizes = command.sizes;
   std::ranges::sort(sizes);
@@ -138,7 +141,9 @@ Result<void> check_command(const BenchCommand& command) {
   TRY(refuse_any({{command.each_iteration && command.format != Format::json,
                    "--each-iteration requires --format json"},
                   {!command.sim.empty() && command.backend != BackendKind::sim,
-                   "--sim requires --backend sim"}}));
+                   "--sim requires --backend sim"},
+                  {command.cpu_time && command.backend == BackendKind::sim,
+                   "--cpu-time: --backend sim uses no CPU time of ranks"}}));
   TRY(check_sim(command.sim));
   const bool is_split = command.split.has_value();
   const bool types = !command.types.empty() || !command.reductions.empty();
@@ -206,6 +211,12 @@ Parsed<BenchCommand> parse_words(std::span<const char* const> arguments) {
 
 Result<void> place_fits(const BenchCommand& command) {
   const auto& [launcher, rank, world, rendezvous] = command.launch;
+  const bool placed = launcher || rank || world || rendezvous || command.local;
+  if (command.backend == BackendKind::sim && (placed || !command.secret_file.empty())) {
+    return make_error(
+        "--backend sim runs as one process: it excludes --local, --launch, --rank, --world, "
+        "--rendezvous and --secret-file; --sim nodes=N,gpus=N sets its ranks");
+  }
   if (rank.has_value() != world.has_value()) return make_error("--rank and --world go together");
   if (!rank) return {};
   if (command.local) return make_error("--local and --rank exclude each other");
@@ -278,16 +289,23 @@ std::string common_words(std::span<const char* const> arguments) {
   return fmt::format("{}", fmt::join(words, " "));
 }
 
+Result<void> check_steps(const BenchCommand& command, const std::vector<std::uint64_t>& sizes) {
+  if (!command.step || sizes.size() <= kMaxSteps) return {};
+  return make_error("--step {}: more than {} sizes; give a smaller --max or a larger --step",
+                    size_text(*command.step), kMaxSteps);
+}
+
 std::vector<std::uint64_t> sizes_of(const BenchCommand& command, std::uint64_t smallest,
                                     std::uint64_t largest) {
   if (!command.sizes.empty()) return command.sizes;
   const auto last = command.max.value_or(std::max(largest, command.min.value_or(0)));
   const auto first = std::min(command.min.value_or(smallest), last);
+  const auto factor = factor_of(command);
   std::vector<std::uint64_t> sizes;
-  for (auto size = first; size <= last;) {
+  for (auto size = first; size <= last && sizes.size() <= kMaxSteps;) {
     sizes.push_back(size);
-    if (command.step ? last - size < *command.step : size > last / command.factor) break;
-    size = command.step ? size + *command.step : size * command.factor;
+    if (command.step ? last - size < *command.step : size > last / factor) break;
+    size = command.step ? size + *command.step : size * factor;
   }
   // The judged size is always run.
   if (command.at && std::ranges::find(sizes, *command.at) == sizes.end()) {

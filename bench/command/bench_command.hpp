@@ -45,7 +45,7 @@ struct BenchCommand {
   // Operations. Default sizes depend on the back end and the profile's limits.
   std::vector<std::uint64_t> sizes;
   std::optional<std::uint64_t> min, max;
-  std::uint64_t factor = 2;
+  std::optional<std::uint64_t> factor;   // default 2
   std::optional<std::uint64_t> step;     // bytes from one size to the next, replaces the factor
   Type type = Type::f32;                 // the first type, which is judged
   Reduction reduction = Reduction::sum;  // the first reduction, which is judged
@@ -131,8 +131,17 @@ using Parsed = Result<std::variant<std::string, Command>>;
 
 [[nodiscard]] CommandText command_text();
 
+[[nodiscard]] inline std::uint64_t factor_of(const BenchCommand& command) {
+  return command.factor.value_or(2);
+}
+
 // Returns --sizes, or --min to --max by the factor; their defaults are `smallest` and `largest`.
+// With --step it may stop early, which check_steps() refuses.
 [[nodiscard]] std::vector<std::uint64_t> sizes_of(const BenchCommand& command,
                                                   std::uint64_t smallest, std::uint64_t largest);
+
+// An error if --step results in too many sizes.
+[[nodiscard]] Result<void> check_steps(const BenchCommand& command,
+                                       const std::vector<std::uint64_t>& sizes);
 
 }  // namespace muster::bench

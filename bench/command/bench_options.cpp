@@ -10,6 +10,7 @@
 #include "bench/backends/nccl/requirements.hpp"
 #include "bench/command/bench_command.hpp"
 #include "bench/command/shared_options.hpp"
+#include "bench/launch/local.hpp"
 #include "bench/model/cluster.hpp"
 #include "lib/base/text.hpp"
 #include "lib/profile/load.hpp"
@@ -184,7 +185,7 @@ constexpr std::array kOptions{
                          "time in the table; on GPUs, the CPU time to start it"),
     option<&C::cycles, AtLeast<1>{}>("--cycles", "N", "run all sizes N times (default 1)"),
     option<&C::soak>("--soak", "TIME", "repeat all sizes for TIME"),
-    option<&C::sim>("--sim", "WORD=VALUE,...", kSimHelp),
+    option<&C::sim, take_sim>("--sim", "WORD=VALUE,...", kSimHelp, Arity::each),
     option<&C::split, take_split>("--split", "node|rail|N",
                                   "compare parts of the job, each with its own communicator: "
                                   "the ranks of each node, the "
@@ -196,7 +197,7 @@ constexpr std::array kOptions{
     option<&C::backend>("--backend", "auto|nccl|mpi|tcp|sim",
                         "back end (default auto: nccl with GPUs, mpi under an MPI launcher, else "
                         "tcp)"),
-    option<&C::local, AtLeast<1>{}>(
+    option<&C::local, AtLeast<1, kMaxLocalRanks>{}>(
         "--local", "N", "start N ranks on this node (default without a launcher: one per GPU)"),
     option<&C::bind>("--bind", "gpu|none",
                      "gpu: run each rank on the CPUs near its GPU unless its launcher bound it "
@@ -269,6 +270,13 @@ Result<void> take_rate(std::optional<BytesPerSecond>& target, std::string_view v
   const auto rate = parse_quantity<BytesPerSecondKind>(value);
   if (rate && rate->value <= 0) return make_error("expects a rate above zero");
   return put(target, rate);
+}
+
+Result<void> take_sim(std::string& target, std::string_view value) {
+  std::string words;
+  TRY(take_text(words, value));
+  target.append(target.empty() ? "" : ",").append(words);
+  return {};
 }
 
 Result<std::uint64_t> size_from(std::string_view given) {

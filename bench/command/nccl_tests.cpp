@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "bench/command/bench_command.hpp"
+#include "bench/launch/local.hpp"
 #include "lib/base/text.hpp"
 
 namespace muster::bench {
@@ -101,10 +102,10 @@ Result<void> translate(const ForeignWord& word, const std::string& value,
       translation.words.push_back(value);
       break;
     case Translate::count: {
-      constexpr std::uint64_t kMax = 1024;
       const auto count = parse_unsigned(value);
-      if (!count || *count < 1 || *count > kMax)
-        return refused("expects a whole number of at least 1");
+      if (!count || *count < 1 || *count > kMaxLocalRanks) {
+        return refused(fmt::format("expects a whole number from 1 to {}", kMaxLocalRanks));
+      }
       translation.ranks *= *count;
       break;
     }

@@ -51,6 +51,9 @@ using Refusal = std::pair<bool, std::string_view>;
 [[nodiscard]] Result<std::uint64_t> size_from(std::string_view given);
 [[nodiscard]] Result<void> take_size(std::optional<std::uint64_t>& target, std::string_view value);
 
+// Appends the words of a --sim, which may be repeated.
+[[nodiscard]] Result<void> take_sim(std::string& target, std::string_view value);
+
 // A rate above zero.
 [[nodiscard]] Result<void> take_rate(std::optional<BytesPerSecond>& target, std::string_view value);
 

@@ -201,10 +201,6 @@ LocalRank become(LocalRank common, int rank_of_process, int index) {
 }  // namespace
 
 Result<void> may_become(const Place& place, int count) {
-  constexpr int kMax = 1024;
-  if (count < 1 || count > kMax) {
-    return make_error("--local {}: expected 1 to {} ranks", count, kMax);
-  }
   if (place.world > INT_MAX / count) {
     return make_error("--local {} is too many", count);
   }

@@ -32,7 +32,10 @@ struct LocalEnd {
 
 [[nodiscard]] constexpr int rank_of_signal(int value) { return value - 1; }
 
-// Whether a process may become this many ranks: its launcher must not start each rank itself.
+inline constexpr int kMaxLocalRanks = 1024;
+
+// Whether a process may become this many ranks, up to kMaxLocalRanks: its launcher must not start
+// each rank itself.
 [[nodiscard]] Result<void> may_become(const Place& place, int count);
 
 struct LocalOptions {

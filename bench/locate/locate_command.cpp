@@ -44,7 +44,7 @@ Result<void> take_tests(std::string& target, std::string_view value) {
 }
 
 constexpr std::array kOptions{
-    option<&C::cluster>("--sim", "WORD=VALUE,...", kSimHelp),
+    option<&C::cluster, take_sim>("--sim", "WORD=VALUE,...", kSimHelp, Arity::each),
     option<&C::strategy>(
         "--strategy", "auto|screen|tournament|bisect|rails|fabric",
         "screen: disjoint pairs, then suspects with proven partners; tournament: "

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <optional>
+#include <set>
 #include <utility>
 
 #include "lib/base/text.hpp"
@@ -219,7 +220,15 @@ Result<void> set_word(ParsedSim& sim, std::string_view word) {
 Result<ParsedSim> parse_words(std::string_view text, const SimCluster& defaults) {
   ParsedSim sim{.cluster = defaults};
   if (trim(text).empty()) return sim;
-  for (const auto word : split(text, ',')) TRY(set_word(sim, trim(word)));
+  std::set<std::string_view> names;
+  for (const auto each : split(text, ',')) {
+    const auto word = trim(each);
+    const auto name = word.substr(0, word.find('='));
+    if (name != "fault" && !names.insert(name).second) {
+      return sim_error(fmt::format("{} is given twice", name));
+    }
+    TRY(set_word(sim, word));
+  }
   return sim;
 }
 

@@ -157,6 +157,7 @@ Result<std::vector<Operation>> operations_of(const BenchCommand& command,
   if (command.root >= backend.ranks()) {
     return make_error("--root: rank {} is not one of {} ranks", command.root, backend.ranks());
   }
+  TRY(check_steps(command, sizes));
   const auto [smallest, largest] = std::ranges::minmax(sizes);
   if (const auto least = least_size(command, backend.ranks()); smallest < least) {
     return make_error("{} of {} among {} needs {} or more, got {}", to_string(command.collective),

@@ -84,8 +84,7 @@ Result<void> take_age(std::optional<Seconds>& target, Text value) {
 }
 
 Result<void> take_slots(std::optional<int>& target, Text value) {
-  const auto slots = take_number(value, 1);
-  if (slots && *slots <= 65536) return put(target, slots);
+  if (const auto slots = take_number(value, 1, 65536)) return put(target, slots);
   return make_error("invalid number of processes \"{}\"", printable(value, 40));
 }
 

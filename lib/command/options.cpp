@@ -109,13 +109,12 @@ Result<Seconds> take_duration(std::string_view value) {
   return duration;
 }
 
-Result<int> take_number(std::string_view value, int least) {
+Result<int> take_number(std::string_view value, int least, int most) {
   const auto number = parse_unsigned(value);
-  if (number && *number >= static_cast<std::uint64_t>(least) &&
-      *number <= static_cast<std::uint64_t>(std::numeric_limits<int>::max())) {
+  if (number && std::cmp_greater_equal(*number, least) && std::cmp_less_equal(*number, most)) {
     return static_cast<int>(*number);
   }
-  return make_error("expects a whole number of at least {}, got \"{}\"", least,
+  return make_error("expects a whole number from {} to {}, got \"{}\"", least, most,
                     printable(value, 80));
 }
 

@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <functional>
+#include <limits>
 #include <optional>
 #include <span>
 #include <string>
@@ -65,7 +66,7 @@ template <class Command>
 [[nodiscard]] Result<std::size_t> take_choice(std::string_view choices, std::string_view value);
 // Above zero and up to 24 h.
 [[nodiscard]] Result<Seconds> take_duration(std::string_view value);
-[[nodiscard]] Result<int> take_number(std::string_view value, int least);
+[[nodiscard]] Result<int> take_number(std::string_view value, int least, int most);
 
 // Parses `value` as the type of the member. The words of a choice are in the order of its
 // enumeration.
@@ -90,11 +91,11 @@ template <class Member>
 }
 
 // For members that are whole numbers or optional whole numbers.
-template <int kMin>
+template <int kMin, int kMax = std::numeric_limits<int>::max()>
 struct AtLeast {
   template <class Member>
   [[nodiscard]] Result<void> operator()(Member& target, std::string_view value) const {
-    TRY_ASSIGN(const int number, take_number(value, kMin));
+    TRY_ASSIGN(const int number, take_number(value, kMin, kMax));
     target = static_cast<Member>(number);
     return {};
   }

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <condition_variable>
 #include <mutex>
 #include <optional>
@@ -64,8 +65,11 @@ class Sim final : public Backend {
 
   [[nodiscard]] Result<void> supports(const Operation& operation,
                                       const Pace& /*pace*/) const override {
-    if (operation.root >= 0 && operation.root < ranks()) return {};
-    return make_error("there is no rank {}", operation.root);
+    if (operation.root < 0 || operation.root >= ranks()) {
+      return make_error("there is no rank {}", operation.root);
+    }
+    for (const auto& fault : model_.cluster().faults) TRY(can_be_wrong(fault, operation));
+    return {};
   }
 
   [[nodiscard]] Result<void> reserve(const Operation& /*largest*/) override { return {}; }
@@ -104,6 +108,18 @@ class Sim final : public Backend {
   }
 
  private:
+  [[nodiscard]] Result<void> can_be_wrong(const SimFault& fault, const Operation& operation) const {
+    const auto rank = model_.rank_in(group_, fault.first);
+    if (fault.kind != SimFault::Kind::wrong || !rank) return {};
+    std::uint64_t end = 0;
+    for (const auto& part : expected_of(operation, *rank, ranks())) {
+      end = std::max(end, part.first + part.count);
+    }
+    if (end == 0 || fault.second < end) return {};
+    return make_error("--sim: fault wrong: rank {} has no element {}: expected 0 to {} for {}",
+                      fault.first, fault.second, end - 1, size_text(operation.bytes));
+  }
+
   [[nodiscard]] std::size_t node_of(int rank) const {
     return static_cast<std::size_t>(model_.global_rank(group_, rank) / model_.cluster().gpus);
   }

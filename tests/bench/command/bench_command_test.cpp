@@ -38,7 +38,7 @@ TEST(BenchParseTest, DefaultsMatchTheHelp) {
   const auto command = command_of({});
   EXPECT_EQ(command.collective, Collective::all_reduce);
   EXPECT_TRUE(command.sizes.empty());
-  EXPECT_EQ(command.factor, 2U);
+  EXPECT_EQ(factor_of(command), 2U);
   EXPECT_EQ(command.type, Type::f32);
   EXPECT_EQ(command.reduction, Reduction::sum);
   EXPECT_EQ(command.placement, Placement::both);
@@ -126,7 +126,7 @@ TEST(BenchParseTest, AcceptsTheCommandLinesOfNcclTests) {
         ForeignLine{"bcast --require-transport InfiniBand,IB,GPUDirect",
                     "broadcast --require-transport ib,gdr"}}) {
     const auto options = [](const BenchCommand& of) {
-      return std::tuple(of.collective, of.min, of.max, of.sizes, of.factor, of.step, of.local,
+      return std::tuple(of.collective, of.min, of.max, of.sizes, factor_of(of), of.step, of.local,
                         of.iterations, of.warm_up, of.type, of.reduction, of.root, of.graph,
                         of.cpu_time, of.require_transport);
     };
@@ -241,6 +241,9 @@ constexpr const char* kOneCollective =
     "alltoall, alltoallv, hypercube, sendrecv, gather, scatter, pingpong, uniband, biband, "
     "barrier, "
     "as muster-bench all_reduce";
+constexpr const char* kOneProcess =
+    "--backend sim runs as one process: it excludes --local, --launch, --rank, --world, "
+    "--rendezvous and --secret-file; --sim nodes=N,gpus=N sets its ranks";
 constexpr const char* kNotAmong = "--at: the size is not run";
 
 INSTANTIATE_TEST_SUITE_P(
@@ -265,21 +268,23 @@ INSTANTIATE_TEST_SUITE_P(
             "--max: expects a size from 1 B to 1024 TiB, got \"2000TiB\""},
         Bad{"all_reduce --sizes 8,x",
             "--sizes: expected a number with a unit (B, KiB, MiB, GiB, TiB), got \"x\""},
-        Bad{"all_reduce --factor 1", "--factor: expects a whole number of at least 2, got \"1\""},
+        Bad{"all_reduce --factor 1",
+            "--factor: expects a whole number from 2 to 2147483647, got \"1\""},
         Bad{"all_reduce --type flaot",
             "--type: expects f32|f64|f16|bf16|f8e4m3|f8e5m2|i8|i32|i64|u8|u32|u64, or nccl-tests' "
             "float, double, half, bfloat16 or int32, got \"flaot\"; did you mean float?"},
         Bad{"all_reduce --op mul", "--op: expects sum|prod|min|max|avg, got \"mul\""},
-        Bad{"all_reduce --root -1", "--root: expects a whole number of at least 0, got \"-1\""},
+        Bad{"all_reduce --root -1",
+            "--root: expects a whole number from 0 to 2147483647, got \"-1\""},
         Bad{"all_reduce --placement x", "--placement: expects both|out|in, got \"x\""},
         Bad{"all_reduce --warm-up -1",
-            "--warm-up: expects a whole number of at least 0, got \"-1\""},
+            "--warm-up: expects a whole number from 0 to 2147483647, got \"-1\""},
         Bad{"all_reduce --iterations 0",
-            "--iterations: expects a whole number of at least 1, got \"0\""},
+            "--iterations: expects a whole number from 1 to 2147483647, got \"0\""},
         Bad{"all_reduce --precision 0%", "--precision: expects a share up to 50%"},
         Bad{"all_reduce --precision 51%", "--precision: expects a share up to 50%"},
         Bad{"all_reduce --backend cuda", "--backend: expects auto|nccl|mpi|tcp|sim, got \"cuda\""},
-        Bad{"all_reduce --local 0", "--local: expects a whole number of at least 1, got \"0\""},
+        Bad{"all_reduce --local 0", "--local: expects a whole number from 1 to 1024, got \"0\""},
         Bad{"all_reduce --rank 0", "--rank and --world go together"},
         Bad{"all_reduce --world 2", "--rank and --world go together"},
         Bad{"all_reduce --rank 0 --world 2 --local 2", "--local and --rank exclude each other"},
@@ -316,7 +321,7 @@ INSTANTIATE_TEST_SUITE_P(
         Bad{"all_reduce --sim nodes=2", "--sim requires --backend sim"},
         Bad{"all_reduce --graph --backend tcp", "--graph requires --backend nccl"},
         Bad{"all_reduce_perf -b 8 -g x",
-            "-g x (of nccl-tests): expects a whole number of at least 1"},
+            "-g x (of nccl-tests): expects a whole number from 1 to 1024"},
         Bad{"all_reduce_perf -R 2", "-R 2 (of nccl-tests): unsupported"},
         Bad{"all_reduce --registered --backend mpi", "--registered requires --backend nccl"},
         Bad{"all_reduce --diagnose --backend tcp", "--diagnose requires --backend nccl"},
@@ -325,7 +330,19 @@ INSTANTIATE_TEST_SUITE_P(
             "--split runs all sizes once: it excludes --cycles and --soak"},
         Bad{"all_reduce --together 4 --backend tcp", "--together requires --backend nccl"},
         Bad{"all_reduce --sizes 8 --step 8", "--sizes and --step exclude each other"},
-        Bad{"all_reduce --max 1GiB --step 8", "--step results in more than 10000 sizes"},
+        Bad{"all_reduce --max 1GiB --step 8",
+            "--step 8 B: more than 10000 sizes; give a smaller --max or a larger --step"},
+        Bad{"all_reduce --sizes 8 --factor 2", "--sizes and --factor exclude each other"},
+        Bad{"all_reduce --step 8 --factor 2", "--step and --factor exclude each other"},
+        Bad{"all_reduce --iterations 99999999999",
+            "--iterations: expects a whole number from 1 to 2147483647, got \"99999999999\""},
+        Bad{"all_reduce --local 1025",
+            "--local: expects a whole number from 1 to 1024, got \"1025\""},
+        Bad{"all_reduce --backend sim --local 2", kOneProcess},
+        Bad{"all_reduce --backend sim --launch slurm", kOneProcess},
+        Bad{"all_reduce --backend sim --secret-file x", kOneProcess},
+        Bad{"all_reduce --backend sim --cpu-time",
+            "--cpu-time: --backend sim uses no CPU time of ranks"},
         Bad{"all_reduce_perf -e 8X",
             "--max: \"8X\" has the unknown unit \"X\"; write one of B, KiB, MiB, GiB, TiB"},
         Bad{"all_reduce_perf -b", "-b needs a value"},
@@ -338,6 +355,22 @@ INSTANTIATE_TEST_SUITE_P(
 
 std::vector<std::uint64_t> sizes(std::vector<std::string> words) {
   return sizes_of(command_of(std::move(words)), 8, 64);
+}
+
+TEST(BenchCommandTest, SimMayBeRepeated) {
+  EXPECT_EQ(command_of({"--backend=sim", "--sim=nodes=8", "--sim=fault=slow_node:1:0.5"}).sim,
+            "nodes=8,fault=slow_node:1:0.5");
+}
+
+// Without --max, the default maximum is not known when the command line is parsed.
+TEST(BenchSizesTest, AreLimitedWithStep) {
+  const auto command = command_of({"--step=8"});
+  const auto all = sizes_of(command, 8, 8ULL << 30U);
+  EXPECT_THAT(all, SizeIs(10'001));
+  EXPECT_FALSE(check_steps(command, all));
+  EXPECT_TRUE(check_steps(command, sizes_of(command, 8, 80'000)));
+  const auto narrow = command_of({"--step=8", "--min=1GiB", "--max=1073821816"});
+  EXPECT_THAT(sizes_of(narrow, 8, 8), SizeIs(10'000));
 }
 
 TEST(BenchSizesTest, GoFromMinToMaxByTheFactor) {

@@ -191,8 +191,6 @@ TEST(LocalCountTest, MustBePossibleUnderTheLauncher) {
   const auto why_not = [](const Place& place, int count) {
     return may_become(place, count).error().message;
   };
-  EXPECT_THAT(why_not({}, 0), HasSubstr("--local 0"));
-  EXPECT_THAT(why_not({}, 5000), HasSubstr("1 to 1024 ranks"));
   EXPECT_THAT(why_not(by_mpirun, 2), HasSubstr("--local 2 contradicts the launcher (open_mpi)"));
   EXPECT_THAT(why_not(by_torchrun, 2), HasSubstr("--local 2 contradicts the launcher (torchrun)"));
 }

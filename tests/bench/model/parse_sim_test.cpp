@@ -152,6 +152,7 @@ TEST(ParseSimTest, ErrorsNameTheWordAndWhatIsExpected) {
         {"fault=slow_link:0:0:0.5", "--sim: fault slow_link: expected two different nodes"},
         {"fault=slow_level:3:0.5", "--sim: fault slow_level: unknown level 3, expected 1 to 2"},
         {"fault=hang:16:0", "--sim: fault hang: unknown rank 16, expected 0 to 15"},
+        {"nodes=2,nodes=3", "--sim: nodes is given twice"},
         // A later word may make room for an earlier one.
         {"fault=hang:16:0,nodes=3", "accepted"}}) {
     EXPECT_EQ(error_of(text), error);

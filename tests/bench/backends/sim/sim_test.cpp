@@ -95,6 +95,14 @@ TEST(SimTest, OnlyReceivedElementsCanBeWrong) {
       IsEmpty());
 }
 
+TEST(SimTest, RefusesAFaultOfAnElementThatNoSizeHas) {
+  EXPECT_EQ(sim_of("fault=wrong:13:256")->supports({.bytes = 1024}, {}).error().message,
+            "--sim: fault wrong: rank 13 has no element 256: expected 0 to 255 for 1 KiB");
+  EXPECT_TRUE(sim_of("fault=wrong:13:255")->supports({.bytes = 1024}, {}));
+  EXPECT_TRUE(
+      sim_of("fault=wrong:13:0")->supports({.collective = Collective::gather, .bytes = 1024}, {}));
+}
+
 TEST(SimTest, AHungRankStopsAllUntilAbort) {
   const auto sim = sim_of("fault=hang:5:7");
   measured(*sim, {.warm_up = 0, .iterations = 4});
