@@ -90,11 +90,12 @@ std::string summary_of(const Culprit& culprit, const SearchResult& result) {
                                nodes.leaf_names[static_cast<std::size_t>(culprit.leaf)]);
     case Kind::everyone:
       if (culprit.hung) return "no pair of nodes finishes";
-      return fmt::format(
-          "{}, and the median of all pairs is {} GB/s{}",
-          result.culprits.size() == 1 ? "no node stands out" : "all nodes are slow",
-          rate_text(culprit.gbps),
-          result.limits.pair ? fmt::format(", expected {}", rate_text(*result.limits.pair)) : "");
+      return fmt::format("{}, and the median of all pairs is {} GB/s{}",
+                         result.culprits.size() == 1 ? "no node stands out" : "all nodes are slow",
+                         rate_text(culprit.gbps),
+                         result.limits.pair
+                             ? fmt::format(", expected {} GB/s", rate_text(*result.limits.pair))
+                             : "");
     case Kind::not_enough_data:
       break;
   }

@@ -225,8 +225,8 @@ class NodeRun {
     const auto now = Clock::now();
     const auto time = time_of(test);
     if (Span(deadline_ - now) < time) {
-      ran.result = make_error("not run: too little is left of the budget of {:.0f} s (--budget)",
-                              Span(deadline_ - begin_).count());
+      ran.result = make_error("not run: too little is left of the budget of {} (--budget)",
+                              to_string(Seconds{budget_of(command_).count()}));
       return ran;
     }
     if (test.needs_idle_gpus() && !busy_.empty()) {

@@ -28,7 +28,8 @@ double base_of(std::string_view unit) {
 
 std::string number_text(double value) {
   if (value >= 100) return fmt::format("{:.0f}", value);
-  return value >= 10 ? fmt::format("{:.1f}", value) : fmt::format("{:.2f}", value);
+  if (value >= 10) return fmt::format("{:.1f}", value);
+  return value >= 0.1 ? fmt::format("{:.2f}", value) : fmt::format("{:.3g}", value);
 }
 
 std::string range_text(double low, double high) {
@@ -108,8 +109,8 @@ class SeriesJudge {
          {std::pair("fails below", bounds_.fail_below),
           std::pair("warns below", bounds_.warn_below), std::pair("expected", bounds_.expected)}) {
       if (!limit) continue;
-      text += fmt::format("{} {} {}", text.empty() ? ";" : ",", word,
-                          number_text(*limit / base_of(series_.unit)));
+      text += fmt::format("{} {} {} {}", text.empty() ? ";" : ",", word,
+                          number_text(*limit / base_of(series_.unit)), series_.unit);
     }
     return text.empty() ? text : fmt::format("{} ({})", text, from_);
   }

@@ -34,8 +34,8 @@ TEST(NodeJudgeTest, EqualDevicesHaveOneFinding) {
             (Finding{.check = "bench.host_copy",
                      .device = "node",
                      .outcome = Outcome::pass,
-                     .message = "host to device 54.8 to 55.1 GB/s for 4; fails below 48.0, warns "
-                                "below 52.0, expected 55.0 (profile x)",
+                     .message = "host to device 54.8 to 55.1 GB/s for 4; fails below 48.0 GB/s, "
+                                "warns below 52.0 GB/s, expected 55.0 GB/s (profile x)",
                      .observed = 54.8,
                      .limit = 48.0,
                      .unit = "GB/s"}));
@@ -47,8 +47,8 @@ TEST(NodeJudgeTest, NamesASlowLinkWithTheMedianAndTheLimit) {
                      .device = "gpu3",
                      .outcome = Outcome::fail,
                      .message = "host to device 27.5 GB/s; the median of 8 is 55.0 (-50.0%, 100 "
-                                "deviations); fails below 48.0, warns below 52.0, expected 55.0 "
-                                "(profile x)",
+                                "deviations); fails below 48.0 GB/s, warns below 52.0 GB/s, "
+                                "expected 55.0 GB/s (profile x)",
                      .observed = 27.5,
                      .limit = 48.0,
                      .unit = "GB/s",
@@ -70,6 +70,11 @@ TEST(NodeJudgeTest, FailsEachDeviceBelowTheLimit) {
 
 TEST(NodeJudgeTest, WarnsBetweenTheLimits) {
   EXPECT_EQ(only(judged(copies({50}), kLimits)).outcome, Outcome::warn);
+}
+
+TEST(NodeJudgeTest, ASmallLimitKeepsItsDigits) {
+  EXPECT_THAT(only(judged(copies({55}), {.fail_below = 1e6})).message,
+              HasSubstr("; fails below 0.001 GB/s ("));
 }
 
 TEST(NodeJudgeTest, SkipsThreeDevicesWithoutALimit) {

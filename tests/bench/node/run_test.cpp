@@ -120,6 +120,13 @@ TEST(NodeRunTest, PrintsTheReportIfTheFileCannotBeWritten) {
   EXPECT_THAT(ended.notes, HasSubstr("--output: write /dev/full: No space left on device"));
 }
 
+TEST(NodeRunTest, NamesASmallBudget) {
+  const auto ended =
+      run_node({"--only", "host.latency", "--profile", "generic", "--budget", "10ms", "--quiet"});
+  EXPECT_EQ(ended.status, kExitUndecided);
+  EXPECT_THAT(ended.out, HasSubstr("too little is left of the budget of 10 ms (--budget)"));
+}
+
 // Runs in a child process, for the variables.
 nlohmann::json report_with(const std::map<std::string, std::string>& variables,
                            std::vector<const char*> words) {
