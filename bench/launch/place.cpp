@@ -94,8 +94,7 @@ Result<void> reconcile(const Detections& detections, Place& place) {
   return {};
 }
 
-Result<Place> from_flags(const LaunchFlags& flags) {
-  if (!flags.rank || !flags.world) return make_error("--launch flags needs --rank and --world");
+Place from_flags(const LaunchFlags& flags) {
   Place place{.launcher = Launcher::flags, .rank = *flags.rank, .world = *flags.world};
   place.evidence.push_back(
       fmt::format("given by --rank and --world: rank {} of {}", place.rank, place.world));
@@ -131,7 +130,7 @@ Result<Place> alone_or_lost(const Environment& environment, const Detection& tor
 
 Result<Place> choose(const Environment& environment, const LaunchFlags& flags,
                      const Detections& detections) {
-  if (flags.rank || flags.launcher == Launcher::flags) return from_flags(flags);
+  if (flags.rank) return from_flags(flags);
   if (flags.launcher) return forced(detections, *flags.launcher);
   const auto found = std::ranges::find_if(detections, &Detection::suited);
   if (found == detections.end()) return alone_or_lost(environment, detections.front());
@@ -227,10 +226,12 @@ std::string_view to_string(Launcher launcher) {
 }
 
 Result<Launcher> parse_launcher(std::string_view name) {
-  const auto* found = std::ranges::find(kLaunchers, name, &LauncherEntry::name);
-  if (found != kLaunchers.end()) return found->launcher;
   std::vector<std::string_view> names;
-  for (const auto& each : kLaunchers) names.push_back(each.name);
+  for (const auto& each : kLaunchers) {
+    if (each.launcher == Launcher::flags) continue;  // --rank and --world
+    if (each.name == name) return each.launcher;
+    names.push_back(each.name);
+  }
   return make_error("unknown launcher \"{}\": expected {}", printable(name, 60),
                     fmt::join(names, ", "));
 }

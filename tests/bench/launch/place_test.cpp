@@ -188,12 +188,12 @@ TEST(EvidenceTest, OmitsALauncherThatAgrees) {
 
 TEST(LauncherTest, RoundTripsItsName) {
   for (const auto launcher :
-       {Launcher::flags, Launcher::torchrun, Launcher::open_mpi, Launcher::hydra, Launcher::pmix,
-        Launcher::slurm, Launcher::tf_config, Launcher::alone}) {
+       {Launcher::torchrun, Launcher::open_mpi, Launcher::hydra, Launcher::pmix, Launcher::slurm,
+        Launcher::tf_config, Launcher::alone}) {
     EXPECT_EQ(parse_launcher(to_string(launcher)).value(), launcher);
   }
   EXPECT_EQ(parse_launcher("mpirun").error().message,
-            "unknown launcher \"mpirun\": expected flags, torchrun, open_mpi, hydra, pmix, slurm, "
+            "unknown launcher \"mpirun\": expected torchrun, open_mpi, hydra, pmix, slurm, "
             "tf_config, alone");
 }
 
@@ -280,7 +280,6 @@ TEST(ContradictionTest, NamesContradictingFlags) {
        {.launcher = Launcher::torchrun}},
       {"", {"--launch pmix needs PMIX_RANK"}, {.launcher = Launcher::pmix}},
       {"", {"--launch tf_config needs TF_CONFIG"}, {.launcher = Launcher::tf_config}},
-      {"", {"--launch flags needs --rank and --world"}, {.launcher = Launcher::flags}},
   });
 }
 
