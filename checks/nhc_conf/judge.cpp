@@ -142,8 +142,10 @@ class Translation {
     for (auto& finding : findings) {
       finding.check = id;
       finding.device = printable(finding.device, kLongestDevice);
-      finding.message = fmt::format("{} ({}:{})", printable(finding.message, kLongestMessage),
-                                    printable(config_.file, kLongestDevice), line.number);
+      // A file without lines has no number.
+      finding.message = fmt::format("{} ({}{})", printable(finding.message, kLongestMessage),
+                                    printable(config_.file, kLongestDevice),
+                                    line.number == 0 ? "" : fmt::format(":{}", line.number));
       findings_.push_back(std::move(finding));
     }
   }

@@ -121,8 +121,9 @@ Result<ProfileFile> find_alias(const ProfileIndex& files, std::string_view name)
     }
   }
   const std::string near = nearest(plain, known);
-  return make_missing("unknown profile '{}'{}", printable(name, 80),
-                      near.empty() ? "" : fmt::format("; did you mean '{}'?", near));
+  return make_missing(
+      "unknown profile '{}'{}", printable(name, 80),
+      near.empty() ? "; muster profiles lists them" : fmt::format("; did you mean '{}'?", near));
 }
 
 // The file at a path that is relative to the folder of `from`, if that is set.

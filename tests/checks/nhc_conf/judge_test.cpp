@@ -48,6 +48,10 @@ TEST(NhcJudge, ReportsInTheOrderOfTheFileWithTheLineNumber) {
   EXPECT_EQ(report.verdict, Verdict::healthy);
 }
 
+TEST(NhcJudge, AnEmptyFileHasNoLineNumber) {
+  EXPECT_EQ(judged("").findings.front().message, "not judged: no line is for n3 (nhc.conf)");
+}
+
 TEST(NhcJudge, ALimitOfALineFailsWhateverTheProfileSays) {
   Profile profile;
   EXPECT_EQ(judged("* || check_nvme_count 1\n").verdict, Verdict::healthy);

@@ -441,6 +441,12 @@ TEST(ChoiceTest, NamesThePlaceOfTheSitesUnknownProfile) {
                         dir.path().string()));
 }
 
+TEST(ChoiceTest, AnUnknownProfileSaysWhereTheKnownOnesAre) {
+  const auto profile = load_profile({}, "nosuch");
+  ASSERT_FALSE(profile);
+  EXPECT_EQ(profile.error().message, "unknown profile 'nosuch'; muster profiles lists them");
+}
+
 TEST(DataFolderTest, IsInTheEnvironmentOrNextToTheProgram) {
   EXPECT_EQ(data_folder({{"MUSTER_DATA_DIR", "/opt/data"}}), "/opt/data");
   EXPECT_TRUE(data_folder({}).string().ends_with("/share/muster"));
