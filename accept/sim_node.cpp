@@ -107,7 +107,7 @@ double healthy_value(const FleetWords& words, const NodeTest& test, double expec
   const auto& cluster = words.cluster;
   const auto usual = bench::sim_cluster_of(words.profile);
   const auto inside = [](const bench::SimCluster& each) {
-    return each.link_rate.value * each.link_efficiency;
+    return each.link_rate.value * each.inside_efficiency();
   };
   if (test.devices == Devices::hcas)
     return expected * cluster.hca_rate.value / usual.hca_rate.value;

@@ -235,8 +235,7 @@ Result<ParsedSim> parse_words(std::string_view text, const SimCluster& defaults)
 void apply_rates(ParsedSim& sim) {
   auto& cluster = sim.cluster;
   if (sim.inside) {
-    const double nvls = cluster.nvls_efficiency;
-    cluster.link_rate.value = sim.inside->value / (nvls > 0 ? nvls : cluster.link_efficiency);
+    cluster.link_rate.value = sim.inside->value / cluster.inside_efficiency();
   }
   if (!sim.rate) return;
   if (uses_tcp(cluster)) {

@@ -55,6 +55,12 @@ struct SimCluster {
   double link_efficiency = 0.775;
   // The same of an all-reduce inside a node by NVLink SHARP, whose switches add; 0 without it.
   double nvls_efficiency = 0;
+
+  // The share of its links that an all-reduce inside a node reaches.
+  [[nodiscard]] double inside_efficiency() const {
+    return nvls_efficiency > 0 ? nvls_efficiency : link_efficiency;
+  }
+
   Seconds latency{12e-6};         // between nodes; a quarter of it inside a node
   BytesPerSecond tcp_rate{10e9};  // of one node
   bool tree = false;              // the algorithm: a hierarchical tree, else a ring

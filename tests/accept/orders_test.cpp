@@ -92,7 +92,8 @@ TEST(PlanTest, NamesTheLineOfAValueOutOfRange) {
 }
 
 TEST(PlanTest, RefusesAProfileAndSettingsThatMusterCheckRefuses) {
-  EXPECT_EQ(error_in_plan("level: quick\nprofile: nope\n"), "bad.yaml:2: unknown profile 'nope'");
+  EXPECT_EQ(error_in_plan("level: quick\nprofile: nope\n"),
+            "bad.yaml:2: unknown profile 'nope'; muster profiles lists them");
   const std::string generic = "profile: generic\nsettings:\n- host.disk.fail_above=95%\n";
   EXPECT_EQ(error_in_plan(generic), "");
   EXPECT_THAT(error_in_plan(generic + "- host.dsk.fail_above=95%\n"),
