@@ -48,7 +48,7 @@ for profile in "${profiles[@]}"; do
   for nodes in 1 2 3 16; do
     for each in "${faults[@]}"; do
       read -r fault guilty wanted <<<"$each"
-      [[ $nodes -gt 1 || $fault == none || $guilty == sim0 ]] || continue  # the others are between nodes
+      [[ $nodes -gt 1 || $fault == none || $guilty == sim0 ]] || continue # the others are between nodes
       run "$profile" "$nodes" "$fault"
       shown=$verdict
       [[ $fault != none && $verdict == healthy ]] && shown=missed
