@@ -211,7 +211,7 @@ int local_ranks(const BenchCommand& command, const Place& place) {
 
 // The ranks notice a stopped one within their longest deadline, and then have time to report it.
 std::chrono::milliseconds longest_stop(const BenchCommand& command) {
-  constexpr std::chrono::seconds kToReport{10};
+  constexpr std::chrono::seconds kToReport{30};
   return std::chrono::ceil<std::chrono::milliseconds>(to_duration(command.join_deadline) +
                                                       to_duration(command.operation_deadline)) +
          kToReport;

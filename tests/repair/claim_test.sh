@@ -117,6 +117,7 @@ expect 2 'no token from http://127.0.0.1:1' gpu-2 --send
   --sim fault=slow_gpu:sim002:5:0.8,fault=row_remap:sim003:4 >"$folder/accept.log" 2>&1 || true
 expect 1 'bench.gemm gpu5 is not proven (seen 2 times' --run "$folder/delivery" --provider text
 expect 0 'proof       hard evidence' sim003 --run "$folder/delivery" --provider text
+expect 2 "its nodes are simulated, so no claim can be sent" sim003 --run "$folder/delivery" --provider text --send
 
 if grep complaint "$folder/log"; then failures=$((failures + 1)); fi
 if [[ $(states) != 'prepared sent prepared acknowledged out verified prepared' ]]; then
