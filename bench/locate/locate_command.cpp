@@ -127,14 +127,18 @@ constexpr std::string_view kNeedsTwoNodes =
     "a search needs at least two nodes, and this job has one; muster-bench node tests a single "
     "node";
 
+// The options that name a file to write, with that file; empty if it is not given.
+std::array<std::pair<std::string_view, std::string>, 4> outputs_of(const LocateCommand& command) {
+  return {{{"--matrix", command.matrix},
+           {"--csv", command.csv},
+           {"--exclude", command.exclude},
+           {"--output", command.output}}};
+}
+
 // One file would replace the other. Devices, such as /dev/null, may take several.
 Result<void> refuse_one_file_twice(const LocateCommand& command) {
   std::map<std::filesystem::path, std::string_view> options;
-  for (const auto& [option, name] :
-       {std::pair<std::string_view, std::string>{"--matrix", command.matrix},
-        {"--csv", command.csv},
-        {"--exclude", command.exclude},
-        {"--output", command.output}}) {
+  for (const auto& [option, name] : outputs_of(command)) {
     if (name.empty() || name == "-" || name.starts_with("/dev/")) continue;
     const auto file = std::filesystem::absolute(name).lexically_normal();
     const auto [first, added] = options.try_emplace(file, option);
@@ -145,12 +149,10 @@ Result<void> refuse_one_file_twice(const LocateCommand& command) {
 
 // Checked before the search, which may take minutes.
 Result<void> check_outputs(const LocateCommand& command, const RunInput& input) {
-  for (const auto& [option, file] :
-       {std::pair{"--matrix", command.matrix}, std::pair{"--csv", command.csv},
-        std::pair{"--exclude", command.exclude}}) {
+  for (const auto& [option, file] : outputs_of(command)) {
     if (!file.empty()) TRY(can_write(input.console, option, file));
   }
-  return can_write(input.console, "--output", command.output);
+  return {};
 }
 
 void add_missing(std::vector<std::string>& names, const std::vector<std::string>& more) {

@@ -65,11 +65,8 @@ class Sim final : public Backend {
 
   [[nodiscard]] Result<void> supports(const Operation& operation,
                                       const Pace& /*pace*/) const override {
-    if (operation.root < 0 || operation.root >= ranks()) {
-      return make_error("there is no rank {}", operation.root);
-    }
-    for (const auto& fault : model_.cluster().faults) TRY(can_be_wrong(fault, operation));
-    return {};
+    if (operation.root >= 0 && operation.root < ranks()) return can_be_wrong(operation);
+    return make_error("there is no rank {}", operation.root);
   }
 
   [[nodiscard]] Result<void> reserve(const Operation& /*largest*/) override { return {}; }
@@ -108,16 +105,20 @@ class Sim final : public Backend {
   }
 
  private:
-  [[nodiscard]] Result<void> can_be_wrong(const SimFault& fault, const Operation& operation) const {
-    const auto rank = model_.rank_in(group_, fault.first);
-    if (fault.kind != SimFault::Kind::wrong || !rank) return {};
-    std::uint64_t end = 0;
-    for (const auto& part : expected_of(operation, *rank, ranks())) {
-      end = std::max(end, part.first + part.count);
+  // Refuses a wrong element beyond the last one that its rank receives.
+  [[nodiscard]] Result<void> can_be_wrong(const Operation& operation) const {
+    for (const auto& fault : model_.cluster().faults) {
+      const auto rank = model_.rank_in(group_, fault.first);
+      if (fault.kind != SimFault::Kind::wrong || !rank) continue;
+      std::uint64_t end = 0;
+      for (const auto& part : expected_of(operation, *rank, ranks())) {
+        end = std::max(end, part.first + part.count);
+      }
+      if (end == 0 || fault.second < end) continue;
+      return make_error("--sim: fault wrong: rank {} has no element {}: expected 0 to {} for {}",
+                        fault.first, fault.second, end - 1, size_text(operation.bytes));
     }
-    if (end == 0 || fault.second < end) return {};
-    return make_error("--sim: fault wrong: rank {} has no element {}: expected 0 to {} for {}",
-                      fault.first, fault.second, end - 1, size_text(operation.bytes));
+    return {};
   }
 
   [[nodiscard]] std::size_t node_of(int rank) const {
