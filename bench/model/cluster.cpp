@@ -112,22 +112,22 @@ struct FaultForm {
   std::string_view arguments;  // each is a FACTOR or has a range, see most_of()
 };
 
-using Kind = SimFault::Kind;
-constexpr std::array kFaults{FaultForm{"slow_node", Kind::slow_node, "NODE:FACTOR"},
-                             FaultForm{"slow_hca", Kind::slow_hca, "NODE:HCA:FACTOR"},
-                             FaultForm{"slow_gpu", Kind::slow_gpu, "NODE:GPU:FACTOR"},
-                             FaultForm{"slow_link", Kind::slow_link, "NODE:NODE:FACTOR"},
-                             FaultForm{"slow_large", Kind::slow_large, "NODE:COUNT:FACTOR"},
-                             FaultForm{"slow_rail", Kind::slow_rail, "HCA:FACTOR"},
-                             FaultForm{"slow_leaf", Kind::slow_leaf, "LEAF:FACTOR"},
-                             FaultForm{"slow_level", Kind::slow_level, "LEVEL:FACTOR"},
-                             FaultForm{"congestion", Kind::congestion, "LEAF:FACTOR"},
-                             FaultForm{"tcp_fallback", Kind::tcp_fallback, ""},
-                             FaultForm{"ib_fallback", Kind::ib_fallback, ""},
-                             FaultForm{"wrong", Kind::wrong, "RANK:ELEMENT"},
-                             FaultForm{"hang", Kind::hang_node, "NODE"},
-                             FaultForm{"hang", Kind::hang, "RANK:OPERATION"},
-                             FaultForm{"hang_link", Kind::hang_link, "NODE:NODE"}};
+using FaultKind = SimFault::Kind;
+constexpr std::array kFaults{FaultForm{"slow_node", FaultKind::slow_node, "NODE:FACTOR"},
+                             FaultForm{"slow_hca", FaultKind::slow_hca, "NODE:HCA:FACTOR"},
+                             FaultForm{"slow_gpu", FaultKind::slow_gpu, "NODE:GPU:FACTOR"},
+                             FaultForm{"slow_link", FaultKind::slow_link, "NODE:NODE:FACTOR"},
+                             FaultForm{"slow_large", FaultKind::slow_large, "NODE:COUNT:FACTOR"},
+                             FaultForm{"slow_rail", FaultKind::slow_rail, "HCA:FACTOR"},
+                             FaultForm{"slow_leaf", FaultKind::slow_leaf, "LEAF:FACTOR"},
+                             FaultForm{"slow_level", FaultKind::slow_level, "LEVEL:FACTOR"},
+                             FaultForm{"congestion", FaultKind::congestion, "LEAF:FACTOR"},
+                             FaultForm{"tcp_fallback", FaultKind::tcp_fallback, ""},
+                             FaultForm{"ib_fallback", FaultKind::ib_fallback, ""},
+                             FaultForm{"wrong", FaultKind::wrong, "RANK:ELEMENT"},
+                             FaultForm{"hang", FaultKind::hang_node, "NODE"},
+                             FaultForm{"hang", FaultKind::hang, "RANK:OPERATION"},
+                             FaultForm{"hang_link", FaultKind::hang_link, "NODE:NODE"}};
 
 std::vector<std::string_view> arguments_of(const FaultForm& form) {
   return form.arguments.empty() ? std::vector<std::string_view>() : split(form.arguments, ':');
@@ -266,7 +266,7 @@ Result<void> check_fault(const SimFault& fault, const SimCluster& cluster) {
   return {};
 }
 
-bool has_fault(const SimCluster& cluster, Kind kind) {
+bool has_fault(const SimCluster& cluster, FaultKind kind) {
   return std::ranges::count(cluster.faults, kind, &SimFault::kind) > 0;
 }
 
@@ -283,7 +283,7 @@ double rate_of_domain(const Profile& profile) {
 int ranks_of(const SimCluster& cluster) { return cluster.nodes * cluster.gpus; }
 
 bool uses_tcp(const SimCluster& cluster) {
-  return cluster.hcas == 0 || has_fault(cluster, Kind::tcp_fallback);
+  return cluster.hcas == 0 || has_fault(cluster, FaultKind::tcp_fallback);
 }
 
 bool share_domain(const SimCluster& cluster, std::size_t node, std::size_t other) {
@@ -292,8 +292,8 @@ bool share_domain(const SimCluster& cluster, std::size_t node, std::size_t other
 }
 
 bool use_nvlink(const SimCluster& cluster, std::size_t node, std::size_t other) {
-  return share_domain(cluster, node, other) && !has_fault(cluster, Kind::tcp_fallback) &&
-         !has_fault(cluster, Kind::ib_fallback);
+  return share_domain(cluster, node, other) && !has_fault(cluster, FaultKind::tcp_fallback) &&
+         !has_fault(cluster, FaultKind::ib_fallback);
 }
 
 std::string sim_node_name(std::size_t node) { return fmt::format("sim{}", node); }

@@ -28,7 +28,7 @@ Result<T> parse_integer(std::string_view text, const char* expected, Base... bas
   return value;
 }
 
-struct Range {
+struct CodeRange {
   char32_t first;
   char32_t last;
 
@@ -36,9 +36,10 @@ struct Range {
 };
 
 // Control characters, and characters that hide, reorder or break lines of text.
-constexpr std::array kUnprintable{
-    Range{0x00, 0x1f},     Range{0x7f, 0x9f},     Range{0x61c, 0x61c},  Range{0x200b, 0x200f},
-    Range{0x2028, 0x202e}, Range{0x2060, 0x2069}, Range{0xfeff, 0xfeff}};
+constexpr std::array kUnprintable{CodeRange{0x00, 0x1f},     CodeRange{0x7f, 0x9f},
+                                  CodeRange{0x61c, 0x61c},   CodeRange{0x200b, 0x200f},
+                                  CodeRange{0x2028, 0x202e}, CodeRange{0x2060, 0x2069},
+                                  CodeRange{0xfeff, 0xfeff}};
 
 struct Utf8Form {
   unsigned char mask;  // the bits of the first byte that encode the length
@@ -58,7 +59,7 @@ struct Character {
 // The valid UTF-8 character at the start of `text`.
 Character decode(std::string_view text) {
   constexpr char32_t kLargest = 0x10ffff;
-  constexpr Range kSurrogates{0xd800, 0xdfff};
+  constexpr CodeRange kSurrogates{0xd800, 0xdfff};
   if (text.empty()) return {};
   const auto first = static_cast<unsigned char>(text.front());
   const auto* form =
@@ -77,8 +78,8 @@ Character decode(std::string_view text) {
 // The length of the valid, printable character at the start of `text`; 0 for none.
 std::size_t printable_length(std::string_view text) {
   const auto character = decode(text);
-  const bool hidden =
-      std::ranges::any_of(kUnprintable, [&](const Range& r) { return r.holds(character.code); });
+  const bool hidden = std::ranges::any_of(
+      kUnprintable, [&](const CodeRange& r) { return r.holds(character.code); });
   return hidden ? 0 : character.length;
 }
 

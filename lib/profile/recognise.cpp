@@ -127,9 +127,9 @@ struct Node {
     const auto term = [](const auto& wanted, const auto& seen) {
       return wanted && seen ? relative(*wanted, *seen) : 0;
     };
-    const auto memory = wants.memory ? Limit<double>(wants.memory->value) : Limit<double>();
     return term(wants.gpus, gpu_count()) + term(wants.hcas, hardware.infiniband_hcas) +
-           term(wants.cores, hardware.cores) + term(memory, hardware.memory_bytes);
+           term(wants.cores, hardware.cores) +
+           (wants.memory ? term(Limit<double>(wants.memory->value), hardware.memory_bytes) : 0);
   }
 };
 

@@ -53,7 +53,8 @@ Result<void> LastLook::note(std::string_view boot_id, Time now) const {
 }
 
 void LastLook::forget() const {
-  if (!is_kept_out()) static_cast<void>(::truncate(file_.c_str(), 0));
+  std::error_code absent;
+  if (!is_kept_out()) std::filesystem::resize_file(file_, 0, absent);
 }
 
 bool LastLook::is_new() const {

@@ -64,7 +64,7 @@ std::string exceeded(const Others& others, const std::string& partition, const N
     return other.name != others.node.name && others.of_all(other);
   };
   if (const auto stopped = stopped_in(partition, drain.check, others.cluster, rules, counts)) {
-    return to_string(*stopped, rules);
+    return why_stopped(*stopped, rules);
   }
   const auto up = nodes_up_in(partition, others.cluster);
   const auto most = allowance(up, rules.most_drained, rules.most_drained_nodes);
@@ -136,7 +136,7 @@ std::vector<StoppedCheck> stopped_checks(const std::vector<NodeState>& cluster,
   return stopped;
 }
 
-std::string to_string(const StoppedCheck& stopped, const Rules& rules) {
+std::string why_stopped(const StoppedCheck& stopped, const Rules& rules) {
   return fmt::format(
       "{0} has drained {1} nodes of partition {2} within {3}, which looks like a bad limit: it "
       "drains no more there until an admin runs muster resume --check {0}",
@@ -202,7 +202,7 @@ std::string stopped_by(const NodeState& node, const std::vector<NodeState>& clus
     const auto stopped = stopped_in(partition, check, cluster, rules, [&](const NodeState& other) {
       return other.name == node.name || goes_before(other, node);
     });
-    if (stopped) return to_string(*stopped, rules);
+    if (stopped) return why_stopped(*stopped, rules);
   }
   return "";
 }

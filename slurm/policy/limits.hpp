@@ -70,6 +70,6 @@ using NodeFilter = std::function<bool(const NodeState&)>;
                                                        const Rules& rules);
 
 // "host.limits has drained 5 nodes of partition gpu within 1 h, …".
-[[nodiscard]] std::string to_string(const StoppedCheck& stopped, const Rules& rules);
+[[nodiscard]] std::string why_stopped(const StoppedCheck& stopped, const Rules& rules);
 
 }  // namespace muster::slurm

@@ -299,7 +299,7 @@ std::string to_text(const ClusterStatus& status, const Rules& rules) {
                      0);
   }
   out += numbered("Stopped checks", status.stopped, [&](const StoppedCheck& stopped) {
-    return paragraph(to_string(stopped, rules), 2);
+    return paragraph(why_stopped(stopped, rules), 2);
   });
   out += section("Limits that are used up: sick nodes stay in service", status.used_up,
                  [](const UsedUp& limit) {
