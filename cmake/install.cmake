@@ -7,7 +7,7 @@ if(TARGET muster_mpi)
 file(CREATE_LINK muster \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/${CMAKE_INSTALL_DATADIR}/doc/muster-mpi\" SYMBOLIC)"
     COMPONENT mpi)
 endif()
-install(FILES configs/node-problem-detector/muster.json
+install(FILES deploy/kubernetes/chart/files/muster.json
   DESTINATION ${CMAKE_INSTALL_DATADIR}/muster/node-problem-detector)
 install(FILES deploy/observability/muster-board.json deploy/observability/muster-rules.yaml
   DESTINATION ${CMAKE_INSTALL_DATADIR}/muster/observability)

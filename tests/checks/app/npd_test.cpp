@@ -34,7 +34,7 @@ class NpdConfigurationTest : public ::testing::Test {
   }
 
   nlohmann::json document_ =
-      nlohmann::json::parse(source_file("configs/node-problem-detector/muster.json"));
+      nlohmann::json::parse(source_file("deploy/kubernetes/chart/files/muster.json"));
 };
 
 std::vector<std::string> keys_of(const nlohmann::json& object) {

@@ -219,12 +219,14 @@ def check_plugin():
     patched = json.loads(done.stdout)
     check_object(patched, "node-problem-detector.patch.yaml")
     values = ("--values", chart / "ci/everything.yaml", "--show-only", "templates/node-problem-detector.yaml")
-    plugin = json.loads(yaml.safe_load(render(*values))["data"]["muster.json"])
-    original = json.loads((sources / "configs/node-problem-detector/muster.json").read_text())
+    files = yaml.safe_load(render(*values))["data"]
+    plugin = json.loads(files["muster.json"])
+    original = json.loads((sources / "deploy/kubernetes/chart/files/muster.json").read_text())
     expect({rule["path"] for rule in plugin["rules"]} == {"/opt/muster-program"}, "the program's path is not replaced")
     for rule in plugin["rules"]:
         rule["path"] = "/usr/bin/muster"
-    expect(plugin == original, "the chart's muster.json differs from that of configs/")
+    expect(plugin == original, "the template changes more than the program's path")
+    expect(yaml.safe_load(files["muster.yaml"]) == {"profile": "nd96isr_h100_v5"}, "muster.yaml is not of `config`")
     default = yaml.safe_load((chart / "values.yaml").read_text())["nodeProblemDetector"]["program"]
     copied = patched["spec"]["template"]["spec"]["initContainers"][0]["command"][-1]
     expect(default == f"{copied}muster", "the patch and the chart disagree about the program's path")
@@ -244,6 +246,28 @@ def check_names(conditions):
         named |= names
     code = set(re.findall(r'"(Muster\w+)"', (sources / "lib/kubernetes/node_status.cpp").read_text()))
     expect(named == conditions == code, f"names of conditions: {named}, {conditions}, {code}")
+    # Both files are in the folder where muster reads its configuration.
+    container = patched["spec"]["template"]["spec"]["containers"][0]
+    mounts = {each["name"]: each["mountPath"] for each in container["volumeMounts"]}
+    expect(mounts.get("muster-config") == "/etc/muster", f"the patch mounts {mounts}")
+    expect("--config.custom-plugin-monitor=/etc/muster/muster.json" in container["command"], "the plug-in's file")
+    own = yaml.safe_load((sources / "tests/deploy/kubernetes/npd.yaml").read_text())
+    own["spec"]["template"]["spec"]["initContainers"] = [{"name": "own", "image": "own"}]
+    refused = subprocess.run([tools / "kubectl", "patch", "--local", "--type", "json", "--filename", "-", "--patch-file",
+                              folder / "node-problem-detector.patch.yaml"], input=json.dumps(own), text=True,
+                             capture_output=True, env={**os.environ, "KUBECONFIG": os.devnull})
+    expect("initContainers" in refused.stderr, "the patch replaces init containers")
+    # Both files are in the folder where muster reads its configuration.
+    container = patched["spec"]["template"]["spec"]["containers"][0]
+    mounts = {each["name"]: each["mountPath"] for each in container["volumeMounts"]}
+    expect(mounts.get("muster-config") == "/etc/muster", f"the patch mounts {mounts}")
+    expect("--config.custom-plugin-monitor=/etc/muster/muster.json" in container["command"], "the plug-in's file")
+    own = yaml.safe_load((sources / "tests/deploy/kubernetes/npd.yaml").read_text())
+    own["spec"]["template"]["spec"]["initContainers"] = [{"name": "own", "image": "own"}]
+    refused = subprocess.run([tools / "kubectl", "patch", "--local", "--type", "json", "--filename", "-", "--patch-file",
+                              folder / "node-problem-detector.patch.yaml"], input=json.dumps(own), text=True,
+                             capture_output=True, env={**os.environ, "KUBECONFIG": os.devnull})
+    expect(refused.returncode != 0, "the patch replaces init containers")
 
 
 def check_agent_options():

@@ -100,7 +100,7 @@ accepts_every_object() {
 
   # The page's command that adds muster to a node-problem-detector.
   kubectl apply --validate=false --filename "$sources/tests/deploy/kubernetes/npd.yaml" >/dev/null || fail "npd.yaml"
-  (cd "$sources" && bash -c "$(sed -n '/^kubectl.* patch daemonset/,/^ /p' docs/deploy/kubernetes.md)") >/dev/null ||
+  (cd "$sources" && bash -c "$(sed -n '/^sed .*patch.yaml/,/^  kubectl/p' docs/deploy/kubernetes.md)") >/dev/null ||
     fail "node-problem-detector.patch.yaml"
 }
 
