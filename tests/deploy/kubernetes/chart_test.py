@@ -193,6 +193,16 @@ def check_page(granted):
     notes = printed.partition("NOTES:\n")[2].strip()
     expect(notes and f"<!-- printed by helm install -->\n```\n{notes}\n```" in page,
            f"the page does not show what helm install prints: {notes}")
+def check_tolerations():
+    """Only the agent goes to nodes that are cordoned, not ready or tainted for another reason than their GPUs."""
+    for values in ("agent.enabled=true", "job.kind=MPIJob", "job.kind=JobSet", "idle.enabled=true"):
+        for each in yaml.safe_load_all(render("--set", values)):
+            for pod in pods(each):
+                keys = {toleration.get("key") for toleration in pod["tolerations"]}
+                expect(keys == ({None} if each["kind"] == "DaemonSet" else {"nvidia.com/gpu", "sku"}),
+                       f"{values}: {each['kind']} tolerates {keys}")
+
+
     # docs/benchmark.md is what a run prints.
     transport = re.search(r"^# fail     bench.transport .*?: …$", page, re.M)
     expect(transport and transport[0][:-1] in (sources / "docs/benchmark.md").read_text(), "the line of bench.transport")
@@ -278,6 +288,7 @@ def check_agent_options():
     # It understands its options, and misses only a pod around it.
     expect(done.returncode == 64 and "run it in a pod" in done.stderr, f"muster {words}: {done.stderr}")
 
+check_tolerations()
 
 lint = run(tools / "helm", "lint", "--strict", "--with-subcharts", chart)
 expect(lint.returncode == 0, f"helm lint: {lint.stdout}{lint.stderr}")
