@@ -181,10 +181,15 @@ def check_values():
         expect(all(isinstance(label, str) for label in labels.values()), f"a release named 1: {labels}")
     for path in known_values() - {"config.profile"}:
         expect(any(path == one or one.startswith(f"{path}.") for one in given), f"no file of ci/ sets {path}")
-    for values in ("agent.colour=red", "job.kind=Pod", "node.gpus=0", "agent.interval=often"):
+    for values in ("agent.colour=red", "job.kind=Pod", "node.gpus=0", "agent.interval=often", "agent.interval=0s", "agent.interval=48h",
+                   "agent.maxUnavailable=0%", "job.command=all_reduce;ls"):
         done = run(tools / "helm", "template", "muster", chart, "--set", values)
         expect(done.returncode != 0 and "schema" in done.stderr, f"helm accepts {values}")
     return granted
+    for values, why in (("job.kind=MPIJob,job.command=node", "once for each GPU"),
+                        ("agent.enabled=false,nodeProblemDetector.enabled=true,agent.checkOptions={--quiet}", "config")):
+        done = run(tools / "helm", "template", "muster", chart, "--set", values)
+        expect(done.returncode != 0 and why in done.stderr, f"helm accepts {values}: {done.stderr}")
 
 
 def check_page(granted):

@@ -33,7 +33,7 @@ imagePullSecrets: {{ toJson . }}
 {{- end -}}
 
 {{- define "muster.jobName" -}}
-{{ include "muster.name" . }}-{{ .Values.job.command | replace "_" "-" | trunc 16 | trimSuffix "-" }}
+{{ include "muster.name" . }}-{{ .Values.job.command | replace "_" "-" | replace "," "-" | trunc 16 | trimSuffix "-" }}
 {{- end -}}
 
 {{/* The container of a rank or a worker: `name`, `command`, `environment` (rendered), `ssh`. */}}
