@@ -165,6 +165,7 @@ def check_values():
     for file in sorted((chart / "ci").glob("*.yaml")):
         values = yaml.safe_load(file.read_text())
         rendered = render("--values", file)
+        expect(not re.search(r" $", rendered, re.M), f"{file.name}: lines end in blanks")
         flat = re.sub(r"[\"'\\]", "", rendered)
         for path, value in leaves(values):
             given.add(path)
@@ -185,19 +186,13 @@ def check_values():
                    "agent.maxUnavailable=0%", "job.command=all_reduce;ls"):
         done = run(tools / "helm", "template", "muster", chart, "--set", values)
         expect(done.returncode != 0 and "schema" in done.stderr, f"helm accepts {values}")
-    return granted
     for values, why in (("job.kind=MPIJob,job.command=node", "once for each GPU"),
                         ("agent.enabled=false,nodeProblemDetector.enabled=true,agent.checkOptions={--quiet}", "config")):
         done = run(tools / "helm", "template", "muster", chart, "--set", values)
         expect(done.returncode != 0 and why in done.stderr, f"helm accepts {values}: {done.stderr}")
+    return granted
 
 
-def check_page(granted):
-    page = (sources / "docs/deploy/kubernetes.md").read_text()
-    printed = run(tools / "helm", "install", "muster", chart, "--namespace", "muster", "--dry-run=client").stdout
-    notes = printed.partition("NOTES:\n")[2].strip()
-    expect(notes and f"<!-- printed by helm install -->\n```\n{notes}\n```" in page,
-           f"the page does not show what helm install prints: {notes}")
 def check_tolerations():
     """Only the agent goes to nodes that are cordoned, not ready or tainted for another reason than their GPUs."""
     for values in ("agent.enabled=true", "job.kind=MPIJob", "job.kind=JobSet", "idle.enabled=true"):
@@ -208,6 +203,12 @@ def check_tolerations():
                        f"{values}: {each['kind']} tolerates {keys}")
 
 
+def check_page(granted):
+    page = (sources / "docs/deploy/kubernetes.md").read_text()
+    printed = run(tools / "helm", "install", "muster", chart, "--namespace", "muster", "--dry-run=client").stdout
+    notes = printed.partition("NOTES:\n")[2].strip()
+    expect(notes and f"<!-- printed by helm install -->\n```\n{notes}\n```" in page,
+           f"the page does not show what helm install prints: {notes}")
     # docs/benchmark.md is what a run prints.
     transport = re.search(r"^# fail     bench.transport .*?: …$", page, re.M)
     expect(transport and transport[0][:-1] in (sources / "docs/benchmark.md").read_text(), "the line of bench.transport")
@@ -245,6 +246,17 @@ def check_plugin():
     default = yaml.safe_load((chart / "values.yaml").read_text())["nodeProblemDetector"]["program"]
     copied = patched["spec"]["template"]["spec"]["initContainers"][0]["command"][-1]
     expect(default == f"{copied}muster", "the patch and the chart disagree about the program's path")
+    # Both files are in the folder where muster reads its configuration.
+    container = patched["spec"]["template"]["spec"]["containers"][0]
+    mounts = {each["name"]: each["mountPath"] for each in container["volumeMounts"]}
+    expect(mounts.get("muster-config") == "/etc/muster", f"the patch mounts {mounts}")
+    expect("--config.custom-plugin-monitor=/etc/muster/muster.json" in container["command"], "the plug-in's file")
+    own = yaml.safe_load((sources / "tests/deploy/kubernetes/npd.yaml").read_text())
+    own["spec"]["template"]["spec"]["initContainers"] = [{"name": "own", "image": "own"}]
+    refused = subprocess.run([tools / "kubectl", "patch", "--local", "--type", "json", "--filename", "-", "--patch-file",
+                              folder / "node-problem-detector.patch.yaml"], input=json.dumps(own), text=True,
+                             capture_output=True, env={**os.environ, "KUBECONFIG": os.devnull})
+    expect("initContainers" in refused.stderr, "the patch replaces init containers")
     return {each["type"] for each in original["conditions"]}
 
 
@@ -261,28 +273,6 @@ def check_names(conditions):
         named |= names
     code = set(re.findall(r'"(Muster\w+)"', (sources / "lib/kubernetes/node_status.cpp").read_text()))
     expect(named == conditions == code, f"names of conditions: {named}, {conditions}, {code}")
-    # Both files are in the folder where muster reads its configuration.
-    container = patched["spec"]["template"]["spec"]["containers"][0]
-    mounts = {each["name"]: each["mountPath"] for each in container["volumeMounts"]}
-    expect(mounts.get("muster-config") == "/etc/muster", f"the patch mounts {mounts}")
-    expect("--config.custom-plugin-monitor=/etc/muster/muster.json" in container["command"], "the plug-in's file")
-    own = yaml.safe_load((sources / "tests/deploy/kubernetes/npd.yaml").read_text())
-    own["spec"]["template"]["spec"]["initContainers"] = [{"name": "own", "image": "own"}]
-    refused = subprocess.run([tools / "kubectl", "patch", "--local", "--type", "json", "--filename", "-", "--patch-file",
-                              folder / "node-problem-detector.patch.yaml"], input=json.dumps(own), text=True,
-                             capture_output=True, env={**os.environ, "KUBECONFIG": os.devnull})
-    expect("initContainers" in refused.stderr, "the patch replaces init containers")
-    # Both files are in the folder where muster reads its configuration.
-    container = patched["spec"]["template"]["spec"]["containers"][0]
-    mounts = {each["name"]: each["mountPath"] for each in container["volumeMounts"]}
-    expect(mounts.get("muster-config") == "/etc/muster", f"the patch mounts {mounts}")
-    expect("--config.custom-plugin-monitor=/etc/muster/muster.json" in container["command"], "the plug-in's file")
-    own = yaml.safe_load((sources / "tests/deploy/kubernetes/npd.yaml").read_text())
-    own["spec"]["template"]["spec"]["initContainers"] = [{"name": "own", "image": "own"}]
-    refused = subprocess.run([tools / "kubectl", "patch", "--local", "--type", "json", "--filename", "-", "--patch-file",
-                              folder / "node-problem-detector.patch.yaml"], input=json.dumps(own), text=True,
-                             capture_output=True, env={**os.environ, "KUBECONFIG": os.devnull})
-    expect(refused.returncode != 0, "the patch replaces init containers")
 
 
 def check_agent_options():
@@ -293,12 +283,12 @@ def check_agent_options():
     # It understands its options, and misses only a pod around it.
     expect(done.returncode == 64 and "run it in a pod" in done.stderr, f"muster {words}: {done.stderr}")
 
-check_tolerations()
 
 lint = run(tools / "helm", "lint", "--strict", "--with-subcharts", chart)
 expect(lint.returncode == 0, f"helm lint: {lint.stdout}{lint.stderr}")
 check_versions()
 check_static()
+check_tolerations()
 check_page(check_values())
 check_names(check_plugin())
 check_agent_options()

@@ -26,12 +26,6 @@ image: {{ $image.repository }}{{ $version }}
 imagePullPolicy: {{ $root.Values.imagePullPolicy }}
 {{- end -}}
 
-{{- define "muster.pullSecrets" -}}
-{{- with .Values.imagePullSecrets }}
-imagePullSecrets: {{ toJson . }}
-{{- end }}
-{{- end -}}
-
 {{- define "muster.jobName" -}}
 {{ include "muster.name" . }}-{{ .Values.job.command | replace "_" "-" | replace "," "-" | trunc 16 | trimSuffix "-" }}
 {{- end -}}
@@ -77,7 +71,9 @@ imagePullSecrets: {{ toJson . }}
 restartPolicy: Never
 automountServiceAccountToken: false
 enableServiceLinks: false
-{{- include "muster.pullSecrets" .root }}
+{{- with .root.Values.imagePullSecrets }}
+imagePullSecrets: {{ toJson . }}
+{{- end }}
 {{- with .root.Values.node.nodeSelector }}
 nodeSelector: {{ toJson . }}
 {{- end }}
