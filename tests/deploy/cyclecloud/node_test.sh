@@ -158,6 +158,16 @@ expect 0 '' run_script "$root" default 90-gate.sh
 [[ $(wc -l <"$root/conditions") -eq $conditions ]] || fail 'jetpack 8.7 was given a condition'
 set_config "$root" version 8.10.0-3822
 
+# The message, the remedy and the category are of one failure, and an undecided node has a reason.
+simulated=$sources/tests/nodes/simulated
+ln -sf "$simulated/nd96isr_h100_v5_sick.json" "$root/node.json"
+expect 0 'the node is sick' run_script "$root" default 90-gate.sh
+condition '[-m][pci.devices ' '[-r][reboot]' 'XID79FallenOffBus]'
+ln -sf "$simulated/nd96isr_h100_v5.json" "$root/node.json"
+expect 0 'could not be judged' run_script "$root" default 90-gate.sh
+condition '[-s][Warning][-m][could not be judged: not observed: GPUs: not queried]'
+ln -sf "$folder/sick.json" "$root/node.json"
+
 # muster's tell program, with an event of muster.event/1.
 tell() {
   printf '{"kind":"%s","check":"gpu.ecc_remapped_rows","device":"gpu5","message":"row \\"5\\" failed"}\n' "$1" |

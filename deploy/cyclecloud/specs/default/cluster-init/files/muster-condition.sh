@@ -17,6 +17,41 @@ first() {
     sed --regexp-extended "1{s/^\"$1\":\"(.*)\"$/\\1/;s/\\\\(.)/\\1/g;q}"
 }
 
+# findings OUTCOME <REPORT: prints the findings with this outcome, a line each, the worst first.
+findings() {
+  sed 's/.*"findings":\[//;s/},{"check":/}\n{"check":/g' | grep --fixed-strings "\"outcome\":\"$1\""
+}
+
+# The failure to report: CycleCloud files a Guest Health Report for one with a category.
+failure() {
+  local failures
+  failures=$(findings fail)
+  grep --max-count=1 '"category":"Resource' <<<"$failures" || head --lines=1 <<<"$failures"
+}
+
+why_undecided() {
+  local report gap finding
+  report=$(cat)
+  gap=$(grep --only-matching '{"what":"[^}]*"required":true}' <<<"$report")
+  finding=$(findings unknown <<<"$report")
+  if [[ $gap ]]; then
+    echo "not observed: $(first what <<<"$gap"): $(first reason <<<"$gap")"
+  elif [[ $finding ]]; then
+    describe <<<"$finding"
+  elif [[ $report ]]; then
+    echo 'no check could judge the node'
+  else
+    echo 'muster check printed no report'
+  fi
+}
+
+# describe <FINDING
+describe() {
+  local finding
+  finding=$(cat)
+  echo "$(first check <<<"$finding") $(first device <<<"$finding"): $(first message <<<"$finding")"
+}
+
 category_of() {
   grep --only-matching '"category":"Resource[A-Za-z0-9.]*"' | sed '1{s/.*:"//;s/"$//;q}'
 }
@@ -41,31 +76,29 @@ publish() {
 files_reports() { [[ $(timeout 10 "$jetpack" config muster.health_reports true) =~ ^[Tt]rue$ ]]; }
 
 check() {
-  local report findings message status
+  local report finding status
   report=$(timeout --kill-after=5 180 "$muster" check --context boot --format json)
   status=$?
-  findings=${report#*'"findings":['} # the worst first
-  message="$(first check <<<"$findings") $(first device <<<"$findings"): $(first message <<<"$findings")"
+  finding=$(failure <<<"$report")
   case $status in
     0) publish OK ;;
-    1) publish Error "$message" "$(first remedy <<<"$findings")" "$(category_of <<<"$findings")" ;;
-    2) publish Warning "could not be judged: $message" ;;
+    1) publish Error "$(describe <<<"$finding")" "$(first remedy <<<"$finding")" "$(category_of <<<"$finding")" ;;
+    2) publish Warning "could not be judged: $(why_undecided <<<"$report")" ;;
     *) publish NA "muster check ended with status $status" ;;
   esac
   return "$status"
 }
 
 event() {
-  local event check report findings
+  local event check report finding
   event=$(cat)
   check=$(first check <<<"$event")
   case $1 in
     drained | refused)
       # An event has no category: the check that it is about is run again.
       report=$(timeout --kill-after=1 10 "$muster" check --only "$check" --format json 2>/dev/null)
-      findings=${report#*'"findings":['}
-      publish Error "$1: $(first message <<<"$event")" "$(first remedy <<<"$findings")" \
-        "$(category_of <<<"$findings")"
+      finding=$(failure <<<"$report")
+      publish Error "$1: $(first message <<<"$event")" "$(first remedy <<<"$finding")" "$(category_of <<<"$finding")"
       ;;
     resumed | released | over) publish OK ;;
   esac
