@@ -62,6 +62,14 @@ bool explains(const Finding& finding, const Report& report) {
   return report.verdict != Verdict::unknown || finding.outcome == Outcome::unknown;
 }
 
+// A warning is not the reason why a node is healthy.
+std::string verdict_beside(const Finding* leading, const Report& report) {
+  const auto verdict = to_string(report.verdict);
+  if (leading == nullptr || report.verdict != Verdict::healthy) return std::string(verdict);
+  const bool warns = leading->outcome == Outcome::warn;
+  return fmt::format("{}, {}", verdict, warns ? "warning" : to_string(leading->outcome));
+}
+
 constexpr std::string_view kCut = "...";
 
 bool is_harmless(char c) {
@@ -182,7 +190,7 @@ std::string one_line(const Report& report, std::size_t max_length, const Finding
   if (!report.judged) return printable(why_not_judged(report), max_length);
   if (leading == nullptr) leading = leading_finding(report);
   const auto why = why_undecided(report);
-  const auto verdict = fmt::format("{}: {}", to_string(report.verdict), why);
+  const auto verdict = fmt::format("{}: {}", verdict_beside(leading, report), why);
   auto end = coverage(report);
   if (!why.empty() && !end.empty()) end = fmt::format("; {}", end);
   if (leading == nullptr || !explains(*leading, report)) {

@@ -168,6 +168,15 @@ TEST(NpdReportTest, CountsTheChecksOfAHealthyNode) {
   EXPECT_EQ(to_npd(healthy_report()), "healthy: 1 of 1 check\n");
 }
 
+TEST(NpdReportTest, DoesNotGiveAWarningAsTheReasonForHealthy) {
+  auto report = healthy_report();
+  report.findings.push_back({.check = "host.swap",
+                             .device = "node",
+                             .outcome = Outcome::warn,
+                             .message = "8 GiB of swap"});
+  EXPECT_EQ(to_npd(report), "healthy, warning: host.swap: 8 GiB of swap; 1 of 1 check\n");
+}
+
 TEST(NpdReportTest, NamesUnobservedFacts) {
   EXPECT_EQ(to_npd(unseen_report()), "unknown: 34 of 72 checks; not observed: GPUs, verbs\n");
   EXPECT_EQ(to_nhc(unseen_report()), "unknown: 34 of 72 checks, not observed: GPUs, verbs\n");
