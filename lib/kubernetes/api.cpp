@@ -31,12 +31,25 @@ std::string text_of(const Request& request, std::string_view token) {
       request.method, request.path, token, request.content, request.body.size(), request.body);
 }
 
+// The Content-Length of an answer, or 0.
+std::uint64_t length_in(std::string_view headers) {
+  constexpr std::string_view kName = "content-length:";
+  for (const auto line : split(headers, '\n')) {
+    if (lower_case(line).starts_with(kName)) {
+      return parse_unsigned(trim(line.substr(kName.size()))).value_or(0);
+    }
+  }
+  return 0;
+}
+
 class Connection {
  public:
   // The whole answer, or why there is none. Blocks for as long as the server does.
   [[nodiscard]] std::string exchange(const Server& server, const Request& request) const {
-    const auto token = Root().read((server.account / "token").string());
+    const auto file = (server.account / "token").string();
+    const auto token = Root().read(file);
     if (!token) return token.error().message;
+    if (trim(*token).empty()) return fmt::format("{} is empty", file);
     const std::unique_ptr<SSL_CTX, decltype(SSL_CTX_free)> context(SSL_CTX_new(TLS_client_method()),
                                                                    SSL_CTX_free);
     const auto authority = server.account / "ca.crt";
@@ -111,7 +124,11 @@ Result<std::string> body_of(std::string_view answer) {
   const auto words = split_words(answer.substr(0, answer.find('\r')));
   const auto head = answer.find("\r\n\r\n");
   const auto body = head == std::string_view::npos ? "" : answer.substr(head + 4);
-  if (words.size() >= 2 && words[1].starts_with('2')) return std::string(body);
+  if (words.size() >= 2 && words[1].starts_with('2')) {
+    const auto size = length_in(answer.substr(0, head));
+    if (body.size() >= size) return std::string(body);
+    return make_error("the answer ends after {} of {} bytes", body.size(), size);
+  }
   const auto json = parse_json(body);
   const auto message = json && json->is_object() ? json->value("message", "") : "";
   return make_error("status {}: {}", words.size() < 2 ? "" : words[1],

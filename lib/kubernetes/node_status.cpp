@@ -6,6 +6,7 @@
 #include <chrono>
 
 #include "lib/base/json.hpp"
+#include "lib/base/text.hpp"
 #include "lib/report/report.hpp"
 
 namespace muster::kubernetes {
@@ -18,11 +19,12 @@ constexpr auto* kUndecided = "MusterUndecided";
 constexpr auto* kNoFinding = "NoFinding";
 constexpr auto* kStatus = "status";
 constexpr auto* kSince = "lastTransitionTime";
+constexpr std::size_t kMostEvents = 10;  // that wait for a server which refuses them
 
 // The condition as the node has it; an empty object if it has none.
 Json condition_on(const Json& node, const Json& type) {
-  const auto status = node.value(kStatus, Json::object());
-  for (const auto& each : status.value("conditions", Json::array())) {
+  const Json::json_pointer place("/status/conditions");
+  for (const auto& each : node.value(place, Json::array())) {
     if (each.value("type", Json()) == type) return each;
   }
   return Json::object();
@@ -46,18 +48,24 @@ Json conditions_for(int status, const std::string& message) {
 }
 
 Result<void> NodeStatus::patch(const Json& change) {
-  return put(node_, send_({.method = "PATCH",
-                           .path = fmt::format("/api/v1/nodes/{}/status", name_),
-                           .content = "application/strategic-merge-patch+json",
-                           .body = json_line(change)})
-                        .and_then(parse_json));
+  const auto path = fmt::format("/api/v1/nodes/{}/status", name_);
+  TRY_ASSIGN(const auto answer, send_({.method = "PATCH",
+                                       .path = path,
+                                       .content = "application/strategic-merge-patch+json",
+                                       .body = json_line(change)}));
+  auto node = parse_json(answer);
+  if (!node || !node->is_object()) {
+    return make_error("PATCH {}: the answer is not a JSON object: {}", path, printable(answer, 80));
+  }
+  node_ = std::move(*node);
+  return {};
 }
 
-Result<void> NodeStatus::create_event(const Json& condition, const std::string& now) {
+Json NodeStatus::event_of(const Json& condition, const std::string& now) const {
   const auto text = [&](const char* key) { return condition.value(key, ""); };
   // As for the kubelet's events, the UID is the name: kubectl describe node finds them by it.
   const Json node{{"apiVersion", "v1"}, {"kind", "Node"}, {"name", name_}, {"uid", name_}};
-  const Json event{
+  return Json{
       {"metadata", {{"generateName", "muster-"}, {"namespace", "default"}}},
       {"involvedObject", node},
       {"type", text(kStatus) == "True" ? "Warning" : "Normal"},
@@ -67,10 +75,15 @@ Result<void> NodeStatus::create_event(const Json& condition, const std::string& 
       {"firstTimestamp", now},
       {"lastTimestamp", now},
       {"count", 1}};
-  TRY(send_({.method = "POST",
-             .path = "/api/v1/namespaces/default/events",
-             .content = "application/json",
-             .body = json_line(event)}));
+}
+
+Result<void> NodeStatus::send_events() {
+  for (; !events_.empty(); events_.pop_front()) {
+    TRY(send_({.method = "POST",
+               .path = "/api/v1/namespaces/default/events",
+               .content = "application/json",
+               .body = json_line(events_.front())}));
+  }
   return {};
 }
 
@@ -89,7 +102,8 @@ Result<Json> NodeStatus::publish(Json wanted) {
   if (changed.empty() && Clock::now() < written_ + std::chrono::minutes(5)) return changed;
   TRY(patch({{kStatus, {{"conditions", wanted}}}}));
   written_ = Clock::now();
-  for (const auto& each : changed) TRY(create_event(each, now));
+  for (const auto& each : changed) events_.push_back(event_of(each, now));
+  while (events_.size() > kMostEvents) events_.pop_front();
   return changed;
 }
 

@@ -2,6 +2,7 @@
 // The verdict on a node as two conditions of its Node object, with an event for each change.
 #pragma once
 
+#include <deque>
 #include <functional>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -25,17 +26,22 @@ class NodeStatus {
 
   NodeStatus(std::string name, Send send) : name_(std::move(name)), send_(std::move(send)) {}
 
-  // Returns the conditions that changed.
+  // Returns the conditions that changed, each of which becomes an event.
   [[nodiscard]] Result<nlohmann::json> publish(nlohmann::json wanted);
+
+  // Sends the events of all changes. After an error the next call sends those that are left.
+  [[nodiscard]] Result<void> send_events();
 
  private:
   [[nodiscard]] Result<void> patch(const nlohmann::json& change);
-  [[nodiscard]] Result<void> create_event(const nlohmann::json& condition, const std::string& now);
+  [[nodiscard]] nlohmann::json event_of(const nlohmann::json& condition,
+                                        const std::string& now) const;
 
   std::string name_;
   Send send_;
   nlohmann::json node_;  // the server's last answer; null before the first
   Clock::time_point written_;
+  std::deque<nlohmann::json> events_;  // not yet sent, the oldest first
 };
 
 }  // namespace muster::kubernetes

@@ -16,7 +16,7 @@ import tempfile
 import threading
 import time
 
-muster = sys.argv[1]
+muster = os.path.abspath(sys.argv[1])
 folder = pathlib.Path(tempfile.mkdtemp())
 failures = []
 node = {"metadata": {"name": "gpu-0"}, "status": {"conditions": [{"type": "Ready", "status": "True"}]}}
@@ -91,10 +91,10 @@ def start_agent(host="127.0.0.1"):
     variables = {"KUBERNETES_SERVICE_HOST": host, "KUBERNETES_SERVICE_PORT": str(port), "NODE_NAME": "gpu-0"}
     with open(folder / "log", "w", encoding="utf-8") as log:
         return subprocess.Popen(
-            [muster, "agent", f"--service-account={folder}", "--interval=300ms", f"--metrics={folder}/muster.prom",
+            [muster, "agent", f"--service-account={folder.name}", "--interval=300ms", f"--metrics={folder}/muster.prom",
              f"--check=--profile={folder}/site.yaml", "--check=--only=host.programs,host.memory",
              f"--check=--state={folder}/state"],
-            env=variables, stderr=log)
+            env=variables, stderr=log, cwd=folder.parent)
 
 
 def profile(text):
@@ -150,9 +150,16 @@ expect(condition("MusterUndecided")["lastTransitionTime"] == "2026-01-01T00:00:0
        "a new agent keeps the time of a condition that did not change")
 await_that(lambda: events[2:] == [("Warning", "MusterUnfit")], f"one event for the one change: {events}")
 
+refused.add("POST")
 profile("host: {memory: {nonsense: 1}}")
 await_that(lambda: verdict() == ("Unknown", "True") and metric() == "2", "a node that cannot be judged")
 expect("nonsense" in condition("MusterUndecided")["message"], "the message says why")
+await_that(lambda: "POST /api/v1/namespaces/default/events: status 403" in (folder / "log").read_text(),
+           "a refused event is logged")
+expect("MusterUndecided is True" in (folder / "log").read_text(), "so is the change")
+refused.clear()
+await_that(lambda: events[3:] == [("Normal", "MusterUndecided"), ("Warning", "MusterUndecided")],
+           f"refused events are sent again: {events}")
 expect('node="gpu-0"' in (folder / "muster.prom").read_text(), "the metrics name the node")
 
 refused.add("PATCH")
@@ -175,6 +182,14 @@ agent.wait()
 
 usage = subprocess.run([muster, "agent"], env={}, capture_output=True, text=True)
 expect(usage.returncode == 64 and "NODE_NAME" in usage.stderr, f"outside of a pod: {usage.stderr}")
+pod = {"KUBERNETES_SERVICE_HOST": "127.0.0.1", "KUBERNETES_SERVICE_PORT": "443"}
+for words, changes, why in ((["--check=--help"], {}, "--help"), (["--check=--output=F"], {}, "--output"),
+                            (["--check=--nosuch"], {}, "--nosuch"), (["--check=foo"], {}, "foo"),
+                            (["--node=../x"], {}, "invalid node name"),
+                            ([], {"KUBERNETES_SERVICE_PORT": "abc"}, "invalid port")):
+    usage = subprocess.run([muster, "agent", "--node=n1", *words], env={**pod, **changes}, capture_output=True,
+                           text=True, timeout=60)
+    expect(usage.returncode == 64 and why in usage.stderr, f"{words}: {usage.returncode}, {usage.stderr}")
 subprocess.run(["rm", "-rf", folder], check=True)
 print(f"{len(failures)} failures")
 sys.exit(1 if failures else 0)

@@ -27,6 +27,9 @@ TEST(ApiTest, QuotesABodyThatIsNotJson) {
 
 TEST(ApiTest, AnAnswerThatWasCutShortIsAnError) {
   EXPECT_FALSE(body_of("HTTP/1.0"));
+  const auto cut = body_of("HTTP/1.0 200 OK\r\ncontent-length: 10\r\n\r\n{\"a\"");
+  ASSERT_FALSE(cut);
+  EXPECT_EQ(cut.error().message, "the answer ends after 4 of 10 bytes");
   EXPECT_FALSE(body_of("connect to 10.0.0.1:443: connection refused"));
 }
 

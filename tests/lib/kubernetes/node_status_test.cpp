@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/kubernetes/node_status.hpp"
 
+#include <fmt/format.h>
+
 #include <nlohmann/json.hpp>
 #include <vector>
 
@@ -70,6 +72,7 @@ TEST(NodeStatusTest, WritesConditionsAndOneEventForEachChange) {
   FakeServer server;
   NodeStatus node("gpu-0", server.send());
   EXPECT_EQ(node.publish(conditions_for(1, "ib.rate"))->size(), 2U);
+  EXPECT_TRUE(node.send_events());
   EXPECT_THAT(server.events(), ElementsAre("Warning MusterUnfit", "Normal NoFinding"));
   EXPECT_EQ(server.requests[1].path, "/api/v1/nodes/gpu-0/status");
   EXPECT_THAT(server.requests[2].body, HasSubstr("MusterUnfit is True: ib.rate"));
@@ -91,6 +94,7 @@ TEST(NodeStatusTest, ANewAgentKeepsTheTimeOfAConditionThatDidNotChange) {
                                           {"lastTransitionTime", "2026-11-20T12:00:00Z"}}};
   NodeStatus node("gpu-0", server.send());
   EXPECT_EQ(node.publish(conditions_for(1, ""))->size(), 1U);
+  EXPECT_TRUE(node.send_events());
   EXPECT_EQ(server.node["status"]["conditions"][0]["lastTransitionTime"], "2026-11-20T12:00:00Z");
   EXPECT_THAT(server.events(), ElementsAre("Normal NoFinding"));
 }
@@ -101,6 +105,44 @@ TEST(NodeStatusTest, TriesAgainWhatTheServerRefused) {
   EXPECT_FALSE(node.publish(conditions_for(1, "")));
   server.refuse = "";
   EXPECT_EQ(node.publish(conditions_for(1, ""))->size(), 2U);
+}
+
+TEST(NodeStatusTest, SendsAnEventThatTheServerRefusedOnceMore) {
+  FakeServer server{.refuse = "POST"};
+  NodeStatus node("gpu-0", server.send());
+  EXPECT_EQ(node.publish(conditions_for(1, ""))->size(), 2U);
+  EXPECT_FALSE(node.send_events());
+  server.refuse = "";
+  server.requests.clear();
+  EXPECT_EQ(node.publish(conditions_for(1, ""))->size(), 0U);
+  EXPECT_TRUE(node.send_events());
+  EXPECT_TRUE(node.send_events());
+  EXPECT_THAT(server.events(), ElementsAre("Warning MusterUnfit", "Normal NoFinding"));
+}
+
+TEST(NodeStatusTest, KeepsTheLatestOfManyRefusedEvents) {
+  FakeServer server{.refuse = "POST"};
+  NodeStatus node("gpu-0", server.send());
+  for (int round = 0; round < 12; ++round) {
+    EXPECT_TRUE(node.publish(conditions_for(round % 2, "")));
+    EXPECT_FALSE(node.send_events());
+  }
+  server.refuse = "";
+  server.requests.clear();
+  EXPECT_TRUE(node.send_events());
+  EXPECT_EQ(server.events().size(), 10U);
+  EXPECT_EQ(server.events().back(), "Warning MusterUnfit");
+}
+
+TEST(NodeStatusTest, NamesTheRequestWhoseAnswerIsNotANode) {
+  for (const auto* answer : {"<html>", "", "[1]"}) {
+    NodeStatus node("gpu-0", [&](const Request&) -> Result<std::string> { return answer; });
+    const auto published = node.publish(conditions_for(0, ""));
+    ASSERT_FALSE(published);
+    EXPECT_EQ(published.error().message,
+              fmt::format("PATCH /api/v1/nodes/gpu-0/status: the answer is not a JSON object: {}",
+                          answer));
+  }
 }
 
 }  // namespace
