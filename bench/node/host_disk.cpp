@@ -14,6 +14,8 @@
 #include "lib/base/descriptor.hpp"
 #include "lib/base/text.hpp"
 #include "lib/probes/attributes.hpp"
+#include "lib/probes/probes.hpp"
+#include "lib/report/finding.hpp"
 
 namespace muster::bench::node {
 namespace {
@@ -154,17 +156,30 @@ Result<DiskReads> read_disk(const DiskReadPlan& plan) {
 }
 
 Result<TestResult> run_host_disk(const TestInput& input) {
-  TRY_ASSIGN(const auto disks, local_disks(Root()));
+  const Root root;
+  TRY_ASSIGN(auto disks, local_disks(root));
   if (disks.empty()) return make_missing("this node has no local NVMe disk");
   TestResult result;
+  // The sysfs in a container lists all disks of the node, also those without a device file there.
+  if (read_container(root)) {
+    const auto is_hidden = [&](const LocalDisk& disk) { return !root.exists(disk.device); };
+    const auto hidden = std::erase_if(disks, is_hidden);
+    const auto why = fmt::format("this container hides {}", counted(hidden, "local NVMe disk"));
+    if (disks.empty()) return make_missing(why);
+    if (hidden > 0) result.findings.push_back(make_finding("", "node", Outcome::skip, why));
+  }
   const auto share = input.time / static_cast<double>(disks.size() * kReadKinds.size());
+  std::vector<Series> series;
   for (const auto& kind : kReadKinds) {
-    Series series{.what = std::string(kind.what),
-                  .quantity = std::string(kind.quantity),
-                  .unit = std::string(kind.unit),
-                  .tolerance = 0.1,
-                  .size_bytes = kind.block};
-    for (const auto& disk : disks) {
+    series.push_back({.what = std::string(kind.what),
+                      .quantity = std::string(kind.quantity),
+                      .unit = std::string(kind.unit),
+                      .tolerance = 0.1,
+                      .size_bytes = kind.block});
+  }
+  for (const auto& disk : disks) {
+    for (std::size_t i = 0; i < kReadKinds.size(); ++i) {
+      const auto& kind = kReadKinds[i];
       const auto reads = read_disk({.path = disk.device,
                                     .size = disk.bytes,
                                     .block = kind.block,
@@ -173,7 +188,7 @@ Result<TestResult> run_host_disk(const TestInput& input) {
                                     .time = share});
       if (!reads) {
         result.findings.push_back(unjudged(disk.name, reads.error().message));
-        continue;
+        break;  // the other kind would fail alike
       }
       if (reads->failed > 0) {
         result.findings.push_back(
@@ -182,10 +197,10 @@ Result<TestResult> run_host_disk(const TestInput& input) {
       }
       std::vector<double> rates;
       for (const double rate : reads->bytes_per_second) rates.push_back(rate / kind.bytes_of_unit);
-      series.add(disk.name, rates).group = disk.model;
+      series[i].add(disk.name, rates).group = disk.model;
     }
-    result.add(std::move(series));
   }
+  for (auto& each : series) result.add(std::move(each));
   return result;
 }
 

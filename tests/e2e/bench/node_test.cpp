@@ -79,6 +79,17 @@ TEST_F(Node, RunsTrainingStepsOverItsGpus) {
   EXPECT_TRUE(job.leaves_nothing());
 }
 
+// With an NVMe disk in sysfs, as in a pod, and without a device file for it.
+TEST_F(Node, SkipsDisksThatItsContainerHides) {
+  constexpr auto* kScript = R"(mount -t tmpfs none /sys/block || exit 77
+    mkdir -p /sys/block/nvme9n9/device && cd /sys/block/nvme9n9 || exit
+    echo pcie >device/transport && echo 2000 >size && exec "$@")";
+  const auto ended =
+      job.run(with({"unshare", "-rm", "bash", "-c", kScript, "bash"}, words({"--only=host.disk"})));
+  if (ended.out.empty()) GTEST_SKIP() << ended.err;
+  EXPECT_EQ(outcome_of(ended.report(), "bench.disk_read"), "skip") << ended.out;
+}
+
 // Kills the process that `start` starts after each of these times.
 void expect_killed_leaves_nothing(Job& job, const std::vector<int>& milliseconds,
                                   const std::function<std::size_t()>& start) {
