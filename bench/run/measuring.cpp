@@ -54,6 +54,14 @@ Result<int> agree_to_start(RankContext& self, const std::string& refusal) {
   return broadcast(group, status);
 }
 
+// Refuses options without an effect on the back end that was picked.
+std::string refuse_unused(const RankContext& self) {
+  const auto& command = self.command;
+  if (self.kind == BackendKind::nccl || !(command.registered || command.diagnose)) return "";
+  return fmt::format("{} requires --backend nccl, and this run uses {}",
+                     command.registered ? "--registered" : "--diagnose", to_string(self.kind));
+}
+
 class Measuring {
  public:
   Measuring(RankContext& self, const BenchCommand& command)
@@ -70,7 +78,7 @@ class Measuring {
 
   [[nodiscard]] Result<int> prepare() {
     TRY_ASSIGN(sizes_, agree_on_sizes(self_, command_, backend_, backend_.ranks()));
-    std::string refusal;
+    std::string refusal = refuse_unused(self_);
     std::vector<std::string> left_out;
     for (const auto& variant : variants_of(command_)) {
       auto operations = operations_of(variant, sizes_, backend_);
@@ -194,7 +202,7 @@ class Measuring {
 
   // Runs once more so that the library logs its transports.
   [[nodiscard]] Result<void> gather_transport() {
-    self_.enter("account of the transport", to_duration(command_.operation_deadline));
+    self_.enter("the run that logs the transport", to_duration(command_.operation_deadline));
     TRY(backend_.account_for(largest_.front().front()));
     auto log = shorten_log(backend_.log());
     if (self_.kind == BackendKind::nccl) log += access_lines(log, observe_access());
@@ -248,7 +256,7 @@ class SplitMeasuring {
     for (const auto& part : parts_) most = std::max(most, part.ranks.size());
     TRY_ASSIGN(sizes_,
                agree_on_sizes(self_, self_.command, *own_.front().backend, static_cast<int>(most)));
-    std::string refusal;
+    std::string refusal = refuse_unused(self_);
     for (const auto& [part, backend] : own_) {
       auto operations = operations_of(self_.command, sizes_, *backend);
       if (operations) {

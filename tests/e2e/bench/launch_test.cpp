@@ -199,6 +199,8 @@ Ended ended(const Words& words, const Variables& variables = {}) {
 TEST(RefusalTest, BadUsageIs64) {
   for (const auto& words : {Words{}, Words{"all_reduce", "--no-such-option"},
                             Words{"all_gather", "--local=2", "--sizes=8", "--backend=tcp"},
+                            Words{"all_reduce", "--local=2", "--diagnose", "--profile=generic",
+                                  "--cuda=/nonexistent/libcuda.so.1"},
                             Words{"broadcast", "--root=1", "--backend=tcp", "--profile=generic"}}) {
     const auto end = ended(words);
     EXPECT_EQ(end.status, 64) << fmt::format("{}", fmt::join(words, " "));
