@@ -222,7 +222,8 @@ Result<void> place_fits(const BenchCommand& command) {
   if (command.local) return make_error("--local and --rank exclude each other");
   if (launcher) return make_error("--rank and --launch exclude each other");
   if (*rank >= *world) {
-    return make_error("--rank {} exceeds --world {}: ranks are counted from 0", *rank, *world);
+    return make_error("--rank {}: expected 0 to {}, because --world is {}", *rank, *world - 1,
+                      *world);
   }
   if (*world == 1 || rendezvous) return {};
   return make_error("--rank and --world require --rendezvous, the address of rank 0");

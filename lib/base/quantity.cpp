@@ -110,8 +110,8 @@ Result<Quantity<Kind>> parse_quantity(std::string_view text) {
         unit.name == name || std::ranges::count(split(unit.others, ' '), name) > 0;
     if (is_named) return Quantity<Kind>{*number * unit.factor};
   }
-  return make_error(R"("{}" has the unknown unit "{}"; write one of {})", printable(text, 40),
-                    printable(name, 20), names_of(units));
+  return make_error(R"(unknown unit "{}" in "{}"; write one of {})", printable(name, 20),
+                    printable(text, 40), names_of(units));
 }
 
 template <class Kind>

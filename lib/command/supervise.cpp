@@ -98,7 +98,7 @@ Supervised supervise(Clock::time_point started, Clock::time_point deadline,
   run.until = shared->when();
   run.status = ended && WIFEXITED(*ended) ? WEXITSTATUS(*ended) : shared->if_lost();
   if (!ended) {
-    run.lost = fmt::format("muster: no report within {}; given up", in_words(run.until - started));
+    run.lost = fmt::format("muster: no report within {}, gave up", in_words(run.until - started));
   } else if (WIFSIGNALED(*ended)) {
     run.lost = fmt::format("muster: internal error: killed by signal {}", WTERMSIG(*ended));
   }

@@ -135,7 +135,9 @@ std::optional<ChildAnswer> Children::examine(Child& child, bool readable) {
     child.abandon();
     ended_.push_back(child.pid);
     answer.end = ChildAnswer::End::timeout;
-    answer.reason = fmt::format("no answer within {}", child.limit.allowed());
+    answer.reason = child.limit.deadline() <= child.limit.started()
+                        ? "no time was left for it"
+                        : fmt::format("no answer within {}", child.limit.allowed());
   } else {
     return std::nullopt;
   }

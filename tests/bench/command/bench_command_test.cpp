@@ -272,7 +272,8 @@ INSTANTIATE_TEST_SUITE_P(
             "--factor: expects a whole number from 2 to 2147483647, got \"1\""},
         Bad{"all_reduce --type flaot",
             "--type: expects f32|f64|f16|bf16|f8e4m3|f8e5m2|i8|i32|i64|u8|u32|u64, or nccl-tests' "
-            "float, double, half, bfloat16 or int32, got \"flaot\"; did you mean float?"},
+            "float, double, half, bfloat16, int8, int32, int64, uint8, uint32 or uint64, got "
+            "\"flaot\"; did you mean float?"},
         Bad{"all_reduce --op mul", "--op: expects sum|prod|min|max|avg, got \"mul\""},
         Bad{"all_reduce --root -1",
             "--root: expects a whole number from 0 to 2147483647, got \"-1\""},
@@ -291,7 +292,7 @@ INSTANTIATE_TEST_SUITE_P(
         Bad{"all_reduce --rank 0 --world 2 --launch alone",
             "--rank and --launch exclude each other"},
         Bad{"all_reduce --rank 2 --world 2 --rendezvous a:1",
-            "--rank 2 exceeds --world 2: ranks are counted from 0"},
+            "--rank 2: expected 0 to 1, because --world is 2"},
         Bad{"all_reduce --rank 0 --world 2",
             "--rank and --world require --rendezvous, the address of rank 0"},
         Bad{"all_reduce --each-iteration", "--each-iteration requires --format json"},
@@ -344,11 +345,12 @@ INSTANTIATE_TEST_SUITE_P(
         Bad{"all_reduce --backend sim --cpu-time",
             "--cpu-time: --backend sim uses no CPU time of ranks"},
         Bad{"all_reduce_perf -e 8X",
-            "--max: \"8X\" has the unknown unit \"X\"; write one of B, KiB, MiB, GiB, TiB"},
+            "--max: unknown unit \"X\" in \"8X\"; write one of B, KiB, MiB, GiB, TiB"},
         Bad{"all_reduce_perf -b", "-b needs a value"},
         Bad{"all_reduce --type f32,f23",
             "--type: expects f32|f64|f16|bf16|f8e4m3|f8e5m2|i8|i32|i64|u8|u32|u64, or nccl-tests' "
-            "float, double, half, bfloat16 or int32, got \"f23\"; did you mean f32?"},
+            "float, double, half, bfloat16, int8, int32, int64, uint8, uint32 or uint64, got "
+            "\"f23\"; did you mean f32?"},
         Bad{"all_reduce --type all --split 2",
             "--split and several types or operations exclude each other"},
         Bad{"all_reduce --mim 8", "unknown option --mim; did you mean --min?"}));

@@ -47,7 +47,7 @@ TEST(QuantityTest, RefusesANumberWithoutUnit) {
 
 TEST(QuantityTest, RefusesTheUnitOfAnotherKind) {
   EXPECT_EQ(parse_quantity<BytesPerSecondKind>("400 Gb/s").error().message,
-            "\"400 Gb/s\" has the unknown unit \"Gb/s\"; write one of B/s, kB/s, MB/s, GB/s, TB/s");
+            "unknown unit \"Gb/s\" in \"400 Gb/s\"; write one of B/s, kB/s, MB/s, GB/s, TB/s");
 }
 
 TEST(QuantityTest, RefusesInvalidNumbers) {

@@ -39,15 +39,15 @@ TEST(SuperviseTest, GivesUpAtTheDeadline) {
   const auto began = Clock::now();
   const auto run = supervised(60ms, [](Deadline&) { return hang(); });
   EXPECT_EQ(run.status, 2);
-  EXPECT_EQ(run.lost, "muster: no report within 60 ms; given up");
+  EXPECT_EQ(run.lost, "muster: no report within 60 ms, gave up");
   EXPECT_LT(Clock::now() - began, 5s);
 }
 
 TEST(SuperviseTest, ReportsSmallDeadlinesInMilliseconds) {
   EXPECT_EQ(supervised(1ms, [](Deadline&) { return hang(); }).lost,
-            "muster: no report within 1 ms; given up");
+            "muster: no report within 1 ms, gave up");
   EXPECT_EQ(supervised(1250ms, [](Deadline&) { return hang(); }).lost,
-            "muster: no report within 1.25 s; given up");
+            "muster: no report within 1.25 s, gave up");
 }
 
 TEST(SuperviseTest, IsUndecidedAfterACrash) {
