@@ -100,7 +100,7 @@ std::optional<Delta> delta_of(const Earlier& earlier, std::string_view key, Coun
   }
   // An older value was valid until the window began.
   const double since = std::max(base->uptime_s, begin);
-  return Delta{.increments = now.value - base->value,
+  return Delta{.increments = now.uptime_s > from_s ? now.value - base->value : 0,
                .seconds = std::max(now.uptime_s - since, kHour)};
 }
 

@@ -59,6 +59,7 @@ TEST(DeltaTest, CountsSinceTheOldestKnownValueInTheWindow) {
            Case{{{0, 0}, {kHour, 100}}, {10 * kHour, 103}, 3 * kHour, 0, 3, 3 * kHour},
            // Since an uptime, and since the counter was cleared.
            Case{{{60, 1}, {900, 4}}, {2 * kHour, 4}, 24 * kHour, 1800, 0, 5400},
+           Case{{{100, 0}}, {1500, 9}, 24 * kHour, 1800, 0, kHour},
            Case{{{0, 100}, {kHour, 2}}, {2 * kHour, 5}, 24 * kHour, 0, 3, kHour},
            // A rate is not extrapolated to an hour.
            Case{{{100, 0}}, {110, 1}, kHour, 0, 1, kHour},
