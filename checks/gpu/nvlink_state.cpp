@@ -178,6 +178,16 @@ GpuNvlinkLimits limits_of(const PeerLinks& peers, const Gpu& gpu) {
   return limits;
 }
 
+// True if the links of GPUs of this model end in NVSwitches, which connect every GPU.
+bool is_behind_switches(const Snapshot& snapshot, const Gpu& gpu) {
+  return std::ranges::any_of(gpu::answering(snapshot), [&](const Gpu* each) {
+    const auto to_switch = [](const NvLink& link) {
+      return gpu::is_up(link) && gpu::leads_to(link, LinkPeer::nvswitch);
+    };
+    return each->model == gpu.model && !gpu::links_where(*each, to_switch).empty();
+  });
+}
+
 std::optional<Finding> judge_links(const Snapshot& snapshot, const Gpu& gpu, const Profile& profile,
                                    const GpuNvlinkLimits& limits) {
   const LinksByState links(gpu);
@@ -187,7 +197,8 @@ std::optional<Finding> judge_links(const Snapshot& snapshot, const Gpu& gpu, con
     if (!finding) continue;
     finding->seen_by = gone_peers(snapshot, profile);
     // A bridge may join only some of the cards.
-    const bool bridged = !profile.gpu->nvlink_state.links && links.up.empty();
+    const bool bridged =
+        !profile.gpu->nvlink_state.links && links.up.empty() && !is_behind_switches(snapshot, gpu);
     if (bridged) finding->outcome = Outcome::warn;
     return finding;
   }

@@ -85,6 +85,18 @@ TEST(GpuNvlinkStateTest, FailsOneGpuWithoutNvlinkUnlikeOthers) {
   }
 }
 
+// Without an expected number of links. A bridge may join only some cards; switches join all.
+TEST(GpuNvlinkStateTest, AmongPeersFailsAGpuWithoutLinksOnlyBehindSwitches) {
+  Profile profile = linked_node::profile();
+  profile.gpu->nvlink_state = {};
+  Snapshot node = linked_node::node_of(4);
+  bring_down(node, 0);
+  EXPECT_THAT(judge(node, profile), ElementsAre(too_few(0), passes()));
+  linked_node::each_link(node, [](NvLink& link) { link.remote_type = 0U; });
+  EXPECT_THAT(judge(node, profile),
+              ElementsAre(warns("gpu0", Remedy::reboot, {0, 18, "links"}), passes()));
+}
+
 Expected dead(Remedy remedy) {
   return {.device = "node",
           .outcome = Outcome::fail,

@@ -259,6 +259,7 @@ TEST(PeersTest, AnotherModelOrACardWithoutBridgeIsNotAccused) {
   node.nvml->gpus[3].nvlinks = std::vector<NvLink>();
   EXPECT_THAT(nvlinks_of(node), ElementsAre(is(Outcome::pass, "node")));
   node.nvml->gpus[3].model = node.nvml->gpus[0].model;
+  linked_node::each_link(node, [](NvLink& link) { link.remote_type = 0U; });
   EXPECT_THAT(nvlinks_of(node), Contains(is(Outcome::warn, "gpu3")));
 }
 
