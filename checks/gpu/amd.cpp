@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // AMD GPUs.
+#include <array>
 #include <cmath>
 #include <functional>
 #include <map>
@@ -96,6 +97,22 @@ std::optional<Finding> power_of(const AmdGpu& gpu) {
                    Remedy::fix_config, {*gpu.power_cap_w, *gpu.power_cap_default_w, "W"});
 }
 
+// A GPU with a fact that could not be read is not known to be healthy.
+std::optional<Finding> unreadable_of(const AmdGpu& gpu) {
+  // gpu.ras judges the first, no check the others.
+  constexpr std::array<std::string_view, 4> kNotJudged{"ras", "serial", "utilisation", "power_w"};
+  std::optional<Finding> found;
+  for_each_field<AmdGpu>([&](const auto& field) {
+    const auto& fact = gpu.*field.member;
+    if constexpr (requires { fact.is_unreadable(); }) {
+      if (found || !fact.is_unreadable() || std::ranges::count(kNotJudged, field.name) > 0) return;
+      found = about_amd(gpu, Outcome::unknown,
+                        fmt::format("has an unknown {}: {}", field.name, fact.why()), Remedy::none);
+    }
+  });
+  return found;
+}
+
 // Compares a value that all GPUs should share. A GPU that does not report it has the value
 // "nothing". Without a clear majority, differences only warn.
 template <class ValueOf>
@@ -157,6 +174,9 @@ Findings judge_amd(const Snapshot& snapshot, const Profile& profile, const Conte
     if (!found) found = replays_of(snapshot, gpu);
     if (!found && context.gpus_idle) {
       found = left_in_memory(gpu, profile.gpu->memory_used.fail_above);
+    }
+    if (!found || found->outcome == Outcome::warn) {
+      if (auto unreadable = unreadable_of(gpu)) found = std::move(unreadable);
     }
     append(findings, std::move(found));
     const PciDevice* device = pci::device_at(snapshot, gpu.address);
@@ -236,6 +256,9 @@ std::optional<Finding> judge_ras_of(const Snapshot& snapshot, const AmdGpu& gpu,
                                     const Profile& profile) {
   if (expected_here(profile)) {
     if (auto finding = wrong_memory(snapshot, gpu, profile)) return finding;
+    if (gpu.memory_bytes.is_unreadable()) {
+      return not_known(gpu.address, "the memory of the GPU", gpu.memory_bytes);
+    }
   }
   if (gpu.ras) return judge_errors(snapshot, gpu, profile.gpu->ras.corrected_warn_above);
   return about(gpu.address, gpu.ras.is_absent() ? Outcome::skip : Outcome::unknown,
@@ -276,7 +299,8 @@ constinit const Check gpu_amd::check{
         "partition or performance level is slow or unusable for a job that takes them all; one "
         "with less memory or in another hive (the GPUs joined by xGMI links) is broken. A PCIe "
         "link that keeps resending packets is about to fail. On idle nodes, memory in use warns. "
-        "Facts that the driver does not report, as in virtual machines, are not judged.",
+        "Facts that the driver does not report, as in virtual machines, are not judged; one that "
+        "could not be read makes the GPU unknown.",
     .fix =
         "Heat: look at fans and air flow. Pages: reset the GPU (amd-smi reset --gpureset) or "
         "reboot. Power limit, partition and performance level: amd-smi set, or amd-smi reset for "

@@ -202,6 +202,9 @@ std::optional<Finding> judge_clocks_of(const Snapshot& snapshot, const Gpu& gpu,
   auto locked = judge_locked(gpu, limits.application_sm);
   if (held || locked) return held ? held : locked;
   if (reasons.is_absent()) return gpu::not_reported(gpu, kWhat, reasons);
+  for (const auto* clock : {&gpu.clocks.sm_mhz, &gpu.clocks.sm_max_mhz}) {
+    if (clock->is_unreadable()) return gpu::not_reported(gpu, "the clock", *clock);
+  }
   return judge_slow(gpu);
 }
 
@@ -330,6 +333,12 @@ std::optional<Finding> judge_temperature_of(const Snapshot& snapshot, const Gpu&
   if (!heat.gpu_c) return gpu::not_reported(gpu, "the temperature", heat.gpu_c);
   if (heat.memory_c.is_unreadable()) {
     return gpu::not_reported(gpu, "the temperature of the memory", heat.memory_c);
+  }
+  if (heat.margin_c.is_unreadable()) {
+    return gpu::not_reported(gpu, "the margin to the slowdown", heat.margin_c);
+  }
+  if (heat.memory_c && !limits.memory_fail_above && heat.memory_max_c.is_unreadable()) {
+    return gpu::not_reported(gpu, "the highest temperature of the memory", heat.memory_max_c);
   }
   return worst;
 }

@@ -143,7 +143,7 @@ Findings judge_uncorrectable(const Snapshot& snapshot, const Profile& profile) {
 // Older drivers report only the number of errors.
 Fact<GpuSram> sram_of(const Gpu& gpu) {
   const auto& errors = gpu.ecc_aggregate.sram_uncorrected;
-  if (gpu.sram) return gpu.sram;
+  if (gpu.sram || gpu.sram.is_unreadable()) return gpu.sram;
   if (errors) return GpuSram{.unique_uncorrected = *errors};
   if (errors.is_unreadable()) return Fact<GpuSram>::unreadable(errors.why());
   return gpu.sram;
@@ -202,6 +202,12 @@ std::optional<Finding> judge_rows_of(const Snapshot& snapshot, const Gpu& gpu,
   }
   if (gpu.repairs && (gpu.repairs->channel_pending || gpu.repairs->tpc_pending)) {
     return failure("a repair is pending until the next reset", gpu::reset_remedy(snapshot));
+  }
+  if (gpu.repairs.is_unreadable()) {
+    return gpu::not_reported(gpu, "whether a repair is pending", gpu.repairs);
+  }
+  if (gpu.spare_rows.is_unreadable()) {
+    return gpu::not_reported(gpu, "the number of spare rows", gpu.spare_rows);
   }
   const auto remapped = rows.corrected + rows.uncorrected;
   const auto warning = [&](std::string message, Value limit) {

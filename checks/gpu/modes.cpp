@@ -18,6 +18,9 @@ std::optional<Finding> judge_pending_mode(const Gpu& gpu, std::string_view mode,
                                           bool expected) {
   if (!now) return gpu::not_reported(gpu, fmt::format("the {} mode", mode), now);
   const bool next = pending.value_or(*now);
+  if (*now == expected && pending.is_unreadable()) {
+    return gpu::not_reported(gpu, fmt::format("the {} mode after the next reset", mode), pending);
+  }
   if (*now == expected && next == expected) return std::nullopt;
   const auto state = next == *now
                          ? std::string(on_or_off(*now))
@@ -34,6 +37,10 @@ Findings judge_ecc(const Snapshot& snapshot, const Profile& profile) {
     auto findings = gpu::peers_by_model(snapshot, [](const Gpu& gpu) { return gpu.modes.ecc; })
                         .differences({.what = "ECC mode", .devices = "GPUs"}, "",
                                      {.outcome = Outcome::warn, .remedy = Remedy::fix_config});
+    for (const Gpu* each : gpu::answering(snapshot)) {
+      const auto& mode = each->modes.ecc;
+      if (mode.is_unreadable()) findings.push_back(gpu::not_reported(*each, "the ECC mode", mode));
+    }
     return findings.empty() ? Findings{not_expected("ECC mode")} : findings;
   }
   const auto judge_one = [&](const Gpu& gpu) {

@@ -88,15 +88,16 @@ std::optional<Finding> nameless(const Gpu& gpu) {
   return std::nullopt;
 }
 
-// Without an expected model, all GPUs of a node must have the same one.
+// Without an expected model, all GPUs of a node must have the same one, if any are expected.
 void add_other_models(const std::vector<const Gpu*>& gpus, const Profile& profile,
                       Findings& findings) {
-  if (profile.gpu->present.model || !gpu::expected(profile)) return;
+  if (profile.gpu->present.model) return;
   std::vector<DeviceValue> said;
   for (const Gpu* each : gpus) {
     if (each->model) said.push_back({gpu::name_of(*each), *each->model});
     if (!each->model) findings.push_back(gpu::not_reported(*each, "the model", each->model));
   }
+  if (!gpu::expected(profile)) return;
   const Finding like{.outcome = Outcome::fail, .remedy = Remedy::fix_config};
   append(findings, disagreements(said, {.what = "model", .devices = "GPUs"}, like));
 }
@@ -122,6 +123,9 @@ void add_other_sizes(const Snapshot& snapshot, const Profile& profile, Findings&
   if (profile.gpu->present.memory) return;
   Peers sizes;
   for (const Gpu* each : gpu::answering(snapshot)) {
+    if (each->memory.is_unreadable()) {
+      findings.push_back(gpu::not_reported(*each, "the size of the memory", each->memory));
+    }
     if (!each->memory || !each->model) continue;
     sizes.add(fmt::format("{} {} {}", *each->model, each->modes.ecc.value_or(false),
                           each->modes.mig.value_or(false)),

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <set>
 
 #include "lib/base/text.hpp"
@@ -247,6 +248,16 @@ Fact<AmdBadPages> read_bad_pages(const Root& root, std::string_view folder) {
   return pages;
 }
 
+// For files of amdgpu that a virtual function, or a GPU of another generation, refuses to read.
+template <class T>
+Result<T> if_offered(Result<T> value) {
+  const auto refused = [&](int code) { return value.error().message.ends_with(errno_text(code)); };
+  if (!value && std::ranges::any_of(std::array{EOPNOTSUPP, ENODATA, EINVAL}, refused)) {
+    value.error().missing = true;
+  }
+  return value;
+}
+
 // The folder of the GPU's sensors, whose number depends on the order of drivers.
 Result<std::string> sensors_of(const Root& root, std::string_view folder) {
   TRY_ASSIGN(const auto names, root.list(fmt::format("{}/hwmon", folder)));
@@ -287,14 +298,19 @@ void read_sensors(const Root& root, std::string_view folder, AmdGpu& gpu) {
   if (!gpu.power_w) {
     gpu.power_w = read_scaled(root, fmt::format("{}/power1_average", *sensors), kPerWatt);
   }
-  gpu.power_cap_w = read_scaled(root, fmt::format("{}/power1_cap", *sensors), kPerWatt);
-  gpu.power_cap_default_w =
-      read_scaled(root, fmt::format("{}/power1_cap_default", *sensors), kPerWatt);
+  const auto watts = [&](std::string_view name) {
+    return if_offered(read_scaled(root, fmt::format("{}/{}", *sensors, name), kPerWatt));
+  };
+  gpu.power_cap_w = watts("power1_cap");
+  gpu.power_cap_default_w = watts("power1_cap_default");
 }
 
 // The facts of the amdgpu driver about the GPU at a PCI address.
 AmdGpu read_amd_gpu(const Root& root, std::string_view address) {
   const auto folder = fmt::format("{}/{}", kDevices, address);
+  const auto setting = [&](std::string_view name) {
+    return if_offered(read_text(root, fmt::format("{}/{}", folder, name)));
+  };
   AmdGpu gpu{.address = std::string(address)};
   gpu.memory_bytes = read_unsigned(root, fmt::format("{}/mem_info_vram_total", folder));
   gpu.memory_used_bytes = read_unsigned(root, fmt::format("{}/mem_info_vram_used", folder));
@@ -302,15 +318,14 @@ AmdGpu read_amd_gpu(const Root& root, std::string_view address) {
   gpu.bad_pages = read_bad_pages(root, folder);
   gpu.vbios = read_text(root, fmt::format("{}/vbios_version", folder));
   gpu.serial = read_text(root, fmt::format("{}/unique_id", folder));
-  gpu.compute_partition = read_text(root, fmt::format("{}/current_compute_partition", folder));
-  gpu.memory_partition = read_text(root, fmt::format("{}/current_memory_partition", folder));
-  gpu.performance_level =
-      read_text(root, fmt::format("{}/power_dpm_force_performance_level", folder));
+  gpu.compute_partition = setting("current_compute_partition");
+  gpu.memory_partition = setting("current_memory_partition");
+  gpu.performance_level = setting("power_dpm_force_performance_level");
   gpu.hive = read_text(root, fmt::format("{}/xgmi_hive_info/xgmi_hive_id", folder));
   if (const auto busy = read_unsigned(root, fmt::format("{}/gpu_busy_percent", folder))) {
     gpu.utilisation = static_cast<unsigned>(std::min<std::uint64_t>(*busy, 100));
   }
-  gpu.replays = read_unsigned(root, fmt::format("{}/pcie_replay_count", folder));
+  gpu.replays = if_offered(read_unsigned(root, fmt::format("{}/pcie_replay_count", folder)));
   read_sensors(root, folder, gpu);
   return gpu;
 }

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // AMD GPUs.
+#include <set>
+
 #include "tests/checks/ask.hpp"
 
 namespace muster::gpu_amd_test {
@@ -46,6 +48,21 @@ TEST(GpuAmdTest, MissingFactsOfVirtualMachinesAreNotJudged) {
     each = {.address = each.address, .memory_bytes = each.memory_bytes};
   }
   EXPECT_THAT(judge_amd(snapshot), ElementsAre(passes()));
+}
+
+// Facts that no check judges are left out.
+TEST(GpuAmdTest, AFactThatCouldNotBeReadIsUnknown) {
+  for_each_field<AmdGpu>([](const auto& field) {
+    auto snapshot = amd_node();
+    auto& fact = gpu(snapshot, 3).*field.member;
+    if constexpr (requires { fact.is_unreadable(); }) {
+      fact = unreadable();
+      const std::set<std::string_view> not_judged{"ras", "serial", "utilisation", "power_w"};
+      EXPECT_THAT(judge_amd(snapshot),
+                  ElementsAre(not_judged.contains(field.name) ? passes() : unknown("0003:00:00.0")))
+          << field.name;
+    }
+  });
 }
 
 TEST(GpuAmdTest, FailsAGpuAtItsOwnLimitAndWarnsShortBefore) {
@@ -169,6 +186,9 @@ TEST(GpuRasTest, IsUnknownForUnknownFacts) {
   EXPECT_EQ(judge_ras(unreported).front().outcome, Outcome::unknown);
   ras = absent();
   EXPECT_EQ(judge_ras(unreported).front().outcome, Outcome::skip);
+  Snapshot unsized = ras_node();
+  unsized.pci->amd_gpus.at(0).memory_bytes = unreadable();
+  EXPECT_EQ(judge_ras(unsized).front(), unknown("0002:00:00.0"));
 }
 
 TEST(GpuRasTest, SkipsWithoutAmdGpus) {
