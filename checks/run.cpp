@@ -62,7 +62,8 @@ Findings obstacles(const Snapshot& snapshot, const Check& check) {
   for_each_section(snapshot, [&](Probe probe, const auto& section) {
     if (!check.needs.contains(probe) || section.ok()) return;
     const bool absent = section.status == Status::absent;
-    if (absent && check.when_absent == WhenAbsent::judge) return;
+    // Nothing is known about a section that was not queried.
+    if (absent && section.asked() && check.when_absent == WhenAbsent::judge) return;
     skip = skip && absent && check.when_absent == WhenAbsent::skip;
     reasons.push_back(why_missing(probe, section));
   });

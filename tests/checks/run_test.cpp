@@ -109,6 +109,23 @@ TEST(JudgeTest, ReportsAllMissingSectionsTogether) {
                                   "the memory probe reports absent: not observed")));
 }
 
+// As in a snapshot with fewer sections than the checks need.
+TEST(JudgeTest, ASectionThatWasNotQueriedIsNoEvidence) {
+  Snapshot snapshot = node();
+  snapshot.pci = observed(Pci{.devices = {{.address = "0001:00:00.0", .kind = PciKind::hca}}});
+  snapshot.infiniband = observed(Infiniband{.hcas = {{.name = "mlx5_0"}}});
+  Profile profile;
+  profile.gpu->present.count = 8;
+  profile.ib->present.count = 1;
+  const auto outcome = [&](std::string id) {
+    return judge(snapshot, profile, {.only = {std::move(id)}}).findings.at(0).outcome;
+  };
+  EXPECT_EQ(outcome("gpu.driver"), Outcome::unknown);
+  EXPECT_EQ(outcome("ib.verbs"), Outcome::unknown);
+  snapshot.infiniband = {};
+  EXPECT_EQ(outcome("ib.present"), Outcome::unknown);
+}
+
 TEST(JudgeTest, SkipsWithoutHcasEvenWithoutOtherSections) {
   Snapshot snapshot = node();
   snapshot.infiniband = {.status = Status::absent, .reason = "no RDMA stack"};
