@@ -15,9 +15,11 @@ namespace {
 // gpu.driver: NVML is usable, matches the kernel module, and has an allowed version.
 
 constexpr int kOk = 0;
+constexpr int kNoPermission = 4;
 constexpr int kNotLoaded = 9;
 constexpr int kNoLibrary = 12;
 constexpr int kMismatch = 18;
+constexpr int kNoMemory = 20;
 
 // "535.161.08" as numbers; an invalid part is 0.
 std::vector<std::uint64_t> parts_of(std::string_view version) {
@@ -31,8 +33,9 @@ Finding no_library(std::string_view why) {
 }
 
 Finding unusable(const Nvml& nvml) {
-  // Not a fault of the node or the driver.
-  if (nvml.trouble_code == kOk) {
+  // Not a fault of the node or the driver, but of muster or its environment.
+  constexpr std::array kOwn{kOk, kNoPermission, kNoMemory};
+  if (std::ranges::count(kOwn, nvml.trouble_code) > 0) {
     return unknown(kNode, fmt::format("the GPUs are unknown: {}", nvml.trouble));
   }
   if (nvml.trouble_code == kNoLibrary) return no_library(nvml.trouble);
@@ -243,8 +246,6 @@ Findings judge_gpu_firmware(const Snapshot& snapshot, const Profile& profile) {
 
 constexpr std::string_view kReset = "Resource.Hpc.Reset";
 
-constexpr unsigned kStopPeers = 3;  // the GPU works; programs that use its peers must end
-
 struct Action {
   std::string_view words;
   Remedy remedy;
@@ -256,7 +257,7 @@ constexpr std::array<Action, 8> kActions{{
     {"none", Remedy::none},
     {"a GPU reset", Remedy::reset_gpu, kReset},
     {"a reboot", Remedy::reboot, "Resource.Hpc.Reboot"},
-    {"an end of its peer-to-peer traffic", Remedy::watch},
+    {"a drain of its peer-to-peer traffic", Remedy::reset_gpu, kReset},
     {"a drain and a GPU reset", Remedy::reset_gpu, kReset},
     {"a recovery of the IMEX domain", Remedy::restart_service},
     {"a bus reset", Remedy::reboot},
@@ -283,12 +284,10 @@ Findings judge_recovery_action(const Snapshot& snapshot, const Profile& /*profil
     if (number == 0) return std::nullopt;
     const auto& [words, remedy, category] =
         number < kActions.size() ? kActions.at(number) : kUnknownAction;
-    Finding finding =
-        gpu::about(gpu, number == kStopPeers ? Outcome::warn : Outcome::fail,
-                   fmt::format("the driver requests {} ({})", words, number),
-                   remedy == Remedy::reset_gpu ? gpu::reset_remedy(snapshot) : remedy, {number, 0});
+    Finding finding = gpu::failed(
+        gpu, fmt::format("the driver requests {} ({})", words, number),
+        remedy == Remedy::reset_gpu ? gpu::reset_remedy(snapshot) : remedy, {number, 0});
     finding.category = category;
-    if (finding.outcome == Outcome::warn) return finding;
     // The request is the driver's reaction, not a second fault.
     for (const auto* check :
          {"gpu.ecc_uncorrectable", "gpu.ecc_sram", "gpu.ecc_remapped_rows", "gpu.ecc_retired_pages",

@@ -34,6 +34,10 @@ TEST(GpuDriverTest, AnyOtherTroubleOfNvmlNeedsAReboot) {
   node.nvml = observed(
       Nvml{.trouble = "nvmlDeviceGetCount_v2 returns 65 GPUs, and muster reads at most 64"});
   EXPECT_THAT(judge_driver(node), ElementsAre(unknown()));
+  for (const int code : {4, 20}) {
+    node.nvml = observed(Nvml{.trouble = "nvmlInit_v2: refused", .trouble_code = code});
+    EXPECT_THAT(judge_driver(node), ElementsAre(unknown())) << code;
+  }
 }
 
 TEST(GpuDriverTest, ADriverThatIsTooOldOrNotAllowedFails) {

@@ -370,11 +370,13 @@ TEST(GpuXidTest, ARecoveryNoLongerAskedForWasDone) {
   EXPECT_THAT(failures(again), ElementsAre("gpu.xid gpu0 reset_gpu"));
 }
 
-TEST(GpuXidTest, ACallToStopPeersIsAWarning) {
+TEST(GpuXidTest, ACallToDrainPeersNeedsAReset) {
   Snapshot snapshot =
       bare_metal({xid(9 * kHour, "154, changed from 0x0 (None) to 0x3 (Drain P2P)")});
+  snapshot.nvml->gpus[0].recovery_action = absent();
+  EXPECT_THAT(failures(snapshot), ElementsAre("gpu.xid gpu0 reset_gpu"));
   snapshot.nvml->gpus[0].recovery_action = 3U;
-  EXPECT_THAT(failures(snapshot), ElementsAre());
+  EXPECT_THAT(failures(snapshot), ElementsAre("gpu.recovery_action gpu0 reset_gpu"));
 }
 
 TEST(GpuXidTest, TheCodeOfAnUncorrectedErrorShowsContainment) {
