@@ -17,12 +17,15 @@ inline constexpr unsigned kLinkUp = 5;
   return port.link_layer == "InfiniBand";
 }
 
-[[nodiscard]] inline bool is_ethernet(const IbPort& port) { return port.link_layer == "Ethernet"; }
+// Ethernet, or a network that the kernel has no word for, such as AWS's EFA.
+[[nodiscard]] inline bool is_other_network(const IbPort& port) {
+  return port.link_layer == "Ethernet" || port.link_layer == "Unknown";
+}
 
 // False for a device with unknown ports.
-[[nodiscard]] inline bool is_ethernet(const Hca& hca) {
+[[nodiscard]] inline bool is_other_network(const Hca& hca) {
   return hca.ports &&
-         std::ranges::all_of(*hca.ports, [](const IbPort& port) { return is_ethernet(port); });
+         std::ranges::all_of(*hca.ports, [](const IbPort& port) { return is_other_network(port); });
 }
 
 // The devices that may be InfiniBand and are not excluded by name. The name pattern of ib.present
@@ -33,7 +36,7 @@ inline constexpr unsigned kLinkUp = 5;
   std::vector<const Hca*> hcas;
   for (const Hca& hca : snapshot.infiniband->hcas) {
     const bool excluded = !exclude.empty() && matches_glob(exclude, hca.name);
-    if (!excluded && !is_ethernet(hca)) hcas.push_back(&hca);
+    if (!excluded && !is_other_network(hca)) hcas.push_back(&hca);
   }
   return hcas;
 }

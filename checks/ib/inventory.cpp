@@ -66,9 +66,12 @@ Findings unusable(const Snapshot& snapshot, const Profile& profile) {
           failed(device->address,
                  fmt::format("on the PCI bus, but not an RDMA device ({})", driver_of(*device)),
                  Remedy::restart_service));
-    } else if (ib::is_ethernet(*hca)) {
+    } else if (ib::is_other_network(*hca)) {
       findings.push_back(
-          failed(hca->name, "link layer is Ethernet, expected InfiniBand", Remedy::fix_config));
+          failed(hca->name,
+                 fmt::format("link layer is {}, expected InfiniBand",
+                             hca->ports->empty() ? "unknown" : hca->ports->front().link_layer),
+                 Remedy::fix_config));
     }
   }
   if (findings.size() > 1 && snapshot.infiniband->hcas.empty()) {

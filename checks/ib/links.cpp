@@ -252,7 +252,7 @@ PortFault why_not_active(const IbPort& port, Remedy hardware) {
 
 Finding judge_port_state(const ib::PortOf& at, Remedy hardware) {
   const IbPort& port = *at.port;
-  if (!ib::is_infiniband(port) && !ib::is_ethernet(port)) {
+  if (!ib::is_infiniband(port) && !ib::is_other_network(port)) {
     return ib::about(at, Outcome::unknown,
                      fmt::format("unknown link layer \"{}\"", printable(port.link_layer, 60)));
   }
@@ -330,7 +330,7 @@ Findings judge_port_states(const Snapshot& snapshot, const Profile& profile) {
     }
     if (hca->ports->empty()) findings.push_back(unknown(hca->name, "no ports"));
     for (const IbPort& port : *hca->ports) {
-      if (ib::is_ethernet(port)) continue;
+      if (ib::is_other_network(port)) continue;
       ++ports;
       Finding finding = judge_port_state({hca, &port}, hardware_remedy(snapshot));
       if (!profile.ib->present.count) {
