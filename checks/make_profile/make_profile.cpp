@@ -107,6 +107,13 @@ YamlValue interfaces(const Snapshot& node) {
     if (!real || each.type.value_or(0) != kEthernet || each.operstate.value_or("") != "up") {
       continue;
     }
+    // The hypervisor numbers PCI domains differently on each machine: enP45110s1.
+    const bool is_vm = node.identity->hypervisor;
+    if (is_vm && !each.hca.empty()) {
+      names.push_back(fmt::format("{{name: {}, rdma: true}}", yaml_text(each.hca)));
+      continue;
+    }
+    if (is_vm && each.name.starts_with("enP")) continue;
     const auto speed =
         each.speed_mbps ? fmt::format(", speed: {} Mb/s", *each.speed_mbps) : std::string();
     names.push_back(fmt::format("{{name: {}{}}}", yaml_text(each.name), speed));

@@ -37,6 +37,21 @@ TEST(MakeProfileTest, IsACompleteProfileThatTheNodeSatisfies) {
   EXPECT_THAT(made.yaml, HasSubstr("count: 8  # this node"));
 }
 
+// The hypervisor numbers PCI domains differently on each machine.
+TEST(MakeProfileTest, NamesInterfacesOfVirtualMachinesByTheirRdmaDevice) {
+  const auto node = saved_node("simulated/nd96isr_h100_v5");
+  const auto profile = loaded(make_profile("made", {node}));
+  ASSERT_TRUE(profile);
+  auto sister = node;
+  for (auto& each : sister.network->interfaces) {
+    if (each.name.starts_with("enP")) each.name = "enP50001s1";
+  }
+  ASSERT_NE(sister.network.facts, node.network.facts);
+  EXPECT_EQ(judge(sister, *profile, {.only = {"host.ethernet"}}).verdict, Verdict::healthy);
+  ASSERT_EQ(profile->host->ethernet.interfaces.size(), 1U);
+  EXPECT_TRUE(profile->host->ethernet.interfaces.front().rdma);
+}
+
 TEST(MakeProfileTest, TheMajorityOfNodesDecides) {
   const auto node = saved_node("simulated/nd96isr_h100_v5");
   auto odd = node;
