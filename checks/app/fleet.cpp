@@ -87,6 +87,7 @@ void add_cause(FleetNode& node, FleetNode::Cause cause) {
     node.causes.push_back(std::move(cause));
     return;
   }
+  known->varies = known->varies || cause.varies || cause.what != known->what;
   for (auto& device : cause.devices) {
     if (std::ranges::count(known->devices, device) == 0) known->devices.push_back(device);
   }
@@ -121,6 +122,8 @@ std::string totals(const std::vector<FleetNode>& nodes, std::size_t unread) {
 struct FleetCause {
   Outcome outcome = Outcome::fail;
   std::string what;
+  std::string from;     // the node and device that `what` is about
+  bool varies = false;  // on other devices in serial numbers, times or values
   Names nodes;
   std::map<std::string, Names> by_devices;  // the nodes with the same devices
 };
@@ -132,8 +135,14 @@ std::vector<FleetCause> causes_of_fleet(const std::vector<FleetNode>& nodes) {
   for (const auto& node : nodes) {
     for (const auto& cause : node.causes) {
       const auto [place, is_new] = places.try_emplace({cause.outcome, cause.key}, all.size());
-      if (is_new) all.push_back({cause.outcome, cause.what, {}, {}});
+      if (is_new) {
+        const auto device = cause.devices.empty() ? "" : fmt::format(" {}", cause.devices.front());
+        all.push_back({.outcome = cause.outcome,
+                       .what = cause.what,
+                       .from = fmt::format("{}{}", node.name, device)});
+      }
       auto& known = all[place->second];
+      known.varies = known.varies || cause.varies || cause.what != known.what;
       known.nodes.push_back(node.name);
       known.by_devices[fmt::format("{}", fmt::join(cause.devices, ", "))].push_back(node.name);
     }
@@ -163,9 +172,12 @@ std::string causes_table(const std::vector<FleetNode>& nodes, std::size_t width)
   std::string text;
   for (std::size_t i = 0; i < shown; ++i) {
     const auto& cause = all[i];
+    const auto what = cause.varies
+                          ? fmt::format("{} (as on {})", cause.what, printable(cause.from, 120))
+                          : cause.what;
     text += fmt::format("{:7}  {}\n{:9}{}: {}\n", to_string(cause.outcome),
-                        wrapped(cause.what, kIndent, width), "",
-                        counted(cause.nodes.size(), "node"), places_of(cause, width));
+                        wrapped(what, kIndent, width), "", counted(cause.nodes.size(), "node"),
+                        places_of(cause, width));
   }
   if (all.size() > shown) {
     text += fmt::format("{:9}and {} more causes\n", "", all.size() - shown);

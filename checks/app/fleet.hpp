@@ -19,6 +19,7 @@ struct FleetNode {
     std::string key;                        // the same for the same problem of any device
     std::string what;                       // "ib.rate: 200 Gb/s, expected 400 Gb/s"
     std::vector<std::string> devices = {};  // unique; empty for the node itself
+    bool varies = false;                    // the text of other devices has other numbers
 
     bool operator==(const Cause&) const = default;
   };

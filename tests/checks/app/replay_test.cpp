@@ -265,6 +265,16 @@ TEST(FleetTest, CountsTheNodesAndNamesTheSickOnesByCause) {
             "         1 node: n0024\n");
 }
 
+// A serial number belongs to one device.
+TEST(FleetTest, NamesTheDeviceOfATextThatVaries) {
+  std::vector<FleetNode> nodes;
+  for (const int i : {1, 2}) {
+    nodes.push_back(fleet_node(sick(i, fmt::format("200 Gb/s (serial {})", 1650 + i))));
+  }
+  EXPECT_THAT(fleet_table(nodes, 0, 0),
+              HasSubstr("ib.rate: 200 Gb/s (serial 1651) (as on n0001 mlx5_ib1)\n"));
+}
+
 // Where the text goes into a pipe, a line is a cause and has all of it.
 TEST(FleetTest, CutsNoCauseAndWrapsItOnATerminal) {
   const auto snapshot = node_with("28.39");
