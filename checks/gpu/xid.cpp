@@ -251,6 +251,11 @@ Findings judge_xids(const Snapshot& snapshot, const Profile& profile) {
     }
     findings.push_back(std::move(finding));
   }
+  if (!log.unparsed.empty()) {
+    findings.push_back(
+        unknown(kNode, fmt::format("cannot parse {} about XIDs: \"{}\"",
+                                   counted(log.unparsed.size(), "line"), log.unparsed.front())));
+  }
   judge_gaps(*snapshot.kernel_log, "whether there were more XIDs", findings);
   return or_pass(std::move(findings), healthy_text(log, *snapshot.kernel_log, window));
 }

@@ -113,8 +113,9 @@ class XidParser {
 
  private:
   void add_driver(std::string_view text, const KernelRecord& record) {
-    if (take_prefix(text, "Xid")) return add_event(parse_event(text), record);
-    if (take_prefix(text, "loading NVIDIA")) {
+    if (take_prefix(text, "Xid")) {
+      add_xid(text, record);
+    } else if (take_prefix(text, "loading NVIDIA")) {
       end_load(record.time_us);
     } else if (take_prefix(text, "GPU at ")) {
       name_subject(text);
@@ -131,6 +132,12 @@ class XidParser {
     } else {
       add_event(parse_fallen(text), record);
     }
+  }
+
+  void add_xid(std::string_view text, const KernelRecord& record) {
+    auto event = parse_event(text);
+    if (!event) log_.unparsed.push_back(printable(record.text, 200));
+    add_event(std::move(event), record);
   }
 
   // The driver announces itself only at the end of loading, after messages about GPUs that do not

@@ -43,6 +43,7 @@ struct XidLog {
   std::vector<std::uint64_t>
       driver_loaded_us;  // start of each load, ascending; a load resets all GPUs
   std::map<std::string, XidSubject> subjects;  // by address
+  std::vector<std::string> unparsed;           // lines about XIDs in an unknown format
 
   // The start of the last load of the driver; 0 for none.
   [[nodiscard]] std::uint64_t loaded_us() const {

@@ -370,6 +370,18 @@ TEST(GpuXidTest, ARecoveryNoLongerAskedForWasDone) {
   EXPECT_THAT(failures(again), ElementsAre("gpu.xid gpu0 reset_gpu"));
 }
 
+TEST(GpuXidTest, ALineInAnUnknownFormatIsUnknown) {
+  Snapshot snapshot = bare_metal({});
+  for (const unsigned facility : {1U, 0U}) {
+    snapshot.kernel_log->records = {{.time_us = 1000000,
+                                     .facility = facility,
+                                     .text = "NVRM: Xid (PCI:0001:00:00) GPU fell off the bus"}};
+    snapshot.xids = find_xids(*snapshot.kernel_log);
+    const auto report = judge(snapshot, profile(), {.only = {"gpu.xid"}});
+    EXPECT_EQ(report.findings.at(0).outcome, facility == 0 ? Outcome::unknown : Outcome::pass);
+  }
+}
+
 TEST(GpuXidTest, ACallToDrainPeersNeedsAReset) {
   Snapshot snapshot =
       bare_metal({xid(9 * kHour, "154, changed from 0x0 (None) to 0x3 (Drain P2P)")});
