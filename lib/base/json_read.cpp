@@ -131,7 +131,8 @@ void JsonReader::read(
 }
 
 std::optional<Error> JsonReader::read_reason() const {
-  for (const auto key : {kAbsentKey, kUnreadableKey}) {
+  // The first one counts: a fact that could not be read is not absent.
+  for (const auto key : {kUnreadableKey, kAbsentKey}) {
     if (!json_.is_object() || json_.at_key(key).error() != SUCCESS) continue;
     Error reason{.missing = key == kAbsentKey};
     member(key, reason.message);

@@ -23,6 +23,29 @@ void for_each_state_field(Visitor&& visit) {
   });
 }
 
+// Observations of another boot, or of a time after the snapshot, say nothing about its rates.
+void forget_other_boots(Snapshot& snapshot) {
+  constexpr double kSlackS = 60;  // a run that started later may have ended earlier
+  const auto& boot_id = snapshot.identity->boot_id;
+  const auto& uptime_s = snapshot.identity->uptime_s;
+  Earlier& earlier = snapshot.earlier;
+  const bool other_boot = boot_id && !earlier.boot_id.empty() && earlier.boot_id != *boot_id;
+  const bool later = uptime_s && earlier.last_uptime_s > *uptime_s + kSlackS;
+  if (!other_boot && !later) return;
+  earlier = {.note = other_boot ? "the earlier observations are from another boot"
+                                : "the earlier observations are from after this one",
+             .xids = std::move(earlier.xids),
+             .jobs = std::move(earlier.jobs),
+             .wall_s = earlier.wall_s};
+}
+
+Result<void> check_uptime(const Snapshot& snapshot) {
+  constexpr double kLongestS = 1e9;  // 30 years
+  const double uptime_s = snapshot.identity->uptime_s.value_or(0);
+  if (uptime_s >= 0 && uptime_s <= kLongestS) return {};
+  return make_error("/identity/facts/uptime_s: expected the seconds since boot, got {}", uptime_s);
+}
+
 }  // namespace
 
 std::string to_json(const Snapshot& snapshot) {
@@ -39,6 +62,8 @@ std::string to_json(const Snapshot& snapshot) {
 Result<Snapshot> parse_snapshot(std::string_view text) {
   Snapshot snapshot;
   TRY(read_json_text(text, [&](const JsonReader& json) { read_json(json, snapshot); }));
+  TRY(check_uptime(snapshot));
+  forget_other_boots(snapshot);
   return snapshot;
 }
 

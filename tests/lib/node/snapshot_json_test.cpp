@@ -80,6 +80,35 @@ TEST(SnapshotJsonTest, NamesThePlaceOfAnError) {
             "/pci/facts/devices/1/address: expected a string");
   expect_in(R"("pci": {"status": "ok", "facts": {"devices": [{"kind": "disk"}]}})",
             "/pci/facts/devices/0/kind: expected gpu");
+  for (const auto* uptime : {"-5", "1e300"}) {
+    expect_in(fmt::format(R"("identity": {{"status": "ok", "facts": {{"uptime_s": {}}}}})", uptime),
+              "/identity/facts/uptime_s: expected the seconds since boot");
+  }
+}
+
+TEST(SnapshotJsonTest, DropsObservationsOfAnotherBootAndOfTheFuture) {
+  for (const bool other_boot : {true, false}) {
+    Snapshot s = example();
+    s.earlier.jobs = {{.id = "7"}};
+    if (other_boot) {
+      s.earlier.boot_id = "a";
+    } else {
+      s.earlier.last_uptime_s = 1000;
+    }
+    const auto back = parse_snapshot(to_json(s));
+    ASSERT_TRUE(back) << back.error().message;
+    EXPECT_TRUE(back->earlier.counters.empty());
+    EXPECT_EQ(back->earlier.last_uptime_s, 0);
+    EXPECT_EQ(back->earlier.jobs.size(), 1U);
+    EXPECT_THAT(back->earlier.note, HasSubstr("the earlier observations are from"));
+  }
+}
+
+TEST(SnapshotJsonTest, AFactThatCouldNotBeReadIsNotAbsent) {
+  const auto back = parse_snapshot(R"({"schema": "muster.snapshot/1", "cpu": {"status": "ok",
+    "facts": {"sockets": {"$absent": "no", "$unreadable": "garbled"}}}})");
+  ASSERT_TRUE(back);
+  EXPECT_TRUE(back->cpu->sockets.is_unreadable());
 }
 
 }  // namespace
