@@ -114,7 +114,7 @@ std::optional<Finding> unreadable_of(const AmdGpu& gpu) {
 }
 
 // Compares a value that all GPUs should share. A GPU that does not report it has the value
-// "nothing". Without a clear majority, differences only warn.
+// "not reported". Without a clear majority, differences only warn.
 template <class ValueOf>
 void compare(const Gpus& gpus, std::string_view what, Finding like, Findings& findings,
              const ValueOf& value_of) {
@@ -124,7 +124,7 @@ void compare(const Gpus& gpus, std::string_view what, Finding like, Findings& fi
     const Fact<std::string> value = std::invoke(value_of, gpu);
     if (value.is_unreadable()) continue;
     any = any || value.known();
-    said.push_back({.device = gpu.address, .value = value.value_or("nothing")});
+    said.push_back({.device = gpu.address, .value = value.value_or("not reported")});
   }
   if (!any) return;
   if (!usual(said, &DeviceValue::value)) like.outcome = Outcome::warn;

@@ -194,8 +194,8 @@ std::optional<Finding> worst_of(const Snapshot& snapshot, const Gpu& gpu, const 
     return too_many_crc(snapshot, gpu, seen.crc, *limits.crc_fail_from_per_second);
   }
   if (!seen.failed.links.empty()) {
-    return repeated(gpu, seen.failed, "could not be recovered",
-                    *limits.failed_recoveries_fail_above, Outcome::fail, hardware_remedy(snapshot));
+    return repeated(gpu, seen.failed, "failed to recover", *limits.failed_recoveries_fail_above,
+                    Outcome::fail, hardware_remedy(snapshot));
   }
   if (const auto& [links, why] = seen.unreadable; !links.empty()) {
     return unknown(gpu::name_of(gpu),
@@ -346,10 +346,10 @@ Findings judge_pcie_replay(const Snapshot& snapshot, const Profile& profile) {
     findings.push_back(passed(fmt::format("{} with few PCIe replays", counted(judged, "GPU"))));
   }
   if (first > 0) {
-    findings.push_back(skipped(
-        fmt::format("no rate yet: PCIe replays of {} seen for the first time in this boot, or "
-                    "cleared since",
-                    counted(first, "GPU"))));
+    findings.push_back(skipped(fmt::format(
+        "no rate yet: first reading of the PCIe replays of {} since boot, or since they "
+        "were cleared",
+        counted(first, "GPU"))));
   }
   return findings;
 }

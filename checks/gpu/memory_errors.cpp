@@ -346,7 +346,8 @@ constinit const Check gpu_ecc_remapped_rows::check = gpu::check_of_gpus({
         "Since Ampere, a GPU replaces a bad row of its memory by a spare row at the next reset. "
         "Failed: no spare row was left, or the spare row was bad; NVIDIA replaces such a GPU. "
         "Pending: the bad row is out of use until the next reset; from version 570 the driver asks "
-        "for the reset itself. A bank without spare rows: nothing is wrong yet, but the next bad "
+        "for the reset itself. A repair of a memory channel or processing cluster that waits for a "
+        "reset counts as well. A bank without spare rows: nothing is wrong yet, but the next bad "
         "row in it will fail. Many remapped rows: most nodes with more than ten of them come back "
         "with memory errors.",
     .fix =

@@ -177,8 +177,9 @@ constinit const Check check = gpu::check_of_gpus({
         "have the same. Only this check reports a GPU that NVML refuses or reports as lost, or "
         "whose calls never return; if one call returns for no GPU, the driver hangs. pci.devices "
         "reports a GPU that is on the PCI bus but not in NVML.",
-    .fix = "Reboot to recover a lost GPU. If it stays lost, reseat or replace it, or report its "
-           "serial number to the provider of the virtual machine. A wrong model means the wrong "
+    .fix = "A lost GPU: reboot a bare-metal node, and reseat or replace the GPU if it stays lost; "
+           "in a virtual machine, report its serial number to the provider. A wrong model means "
+           "the wrong "
            "profile or the wrong node.",
     .code = "NHC2009",
     .looks_at = Probe::pci,

@@ -350,7 +350,7 @@ constinit const Check host_clock::check{
     .id = "host.clock",
     .title = "The clock is synchronised and uses the expected clocksource",
     .why =
-        "Reads from the kernel whether the clock is synchronised, its maximum error, and its "
+        "Reads from the kernel whether the clock is synchronised, its estimated error, and its "
         "hardware source. Wrong clocks break the authentication of Slurm and MUNGE and make logs "
         "of different nodes incomparable; a slow clocksource (hpet, acpi_pm) slows every program "
         "that measures time.",

@@ -56,7 +56,7 @@ Findings judge(const Snapshot& snapshot, const Profile& profile) {
   for (const KernelFault& fault : faults_of(snapshot, limits, window.from_us)) {
     findings.push_back(describe(snapshot, limits, fault, window));
   }
-  judge_gaps(log, "all of the kernel log", findings);
+  judge_gaps(log, "the rest of the kernel log", findings);
   return or_pass(std::move(findings),
                  fmt::format("no faults reported {} ({} read)", what_was_read(log, window),
                              counted(log.seen, "line")));

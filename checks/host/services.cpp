@@ -155,7 +155,9 @@ std::optional<Finding> judge_interface(const Interface& interface,
   if (!up) return not_known(interface.name, "whether the interface is up", interface.operstate);
   if (*up) return expected.speed ? judge_speed(interface, *expected.speed) : std::nullopt;
   const std::string state = printable(interface.operstate.value_or("without carrier"));
-  return failed(interface.name, fmt::format("{} is {}, expected up", interface.name, state),
+  return failed(interface.name,
+                fmt::format("{} is {}, expected up", interface.name,
+                            state == "unknown" ? "in an unknown state" : state),
                 Remedy::fix_config, {state, "up"});
 }
 

@@ -167,8 +167,8 @@ constinit const Check check = ib::check_of_hcas({
     .title = "InfiniBand links do not flap",
     .why =
         "A link that goes down and comes back kills the jobs that use it, and then looks healthy "
-        "again. This check counts how often each link went down in a window, without the first "
-        "minutes after boot. ib.state reports a port that is down now.",
+        "again. This check counts how often each link went down in a window, except what a run "
+        "sees in the first minutes after boot. ib.state reports a port that is down now.",
     .fix = "Reseat or replace the cable or optic; look at the switch port. In a cloud, report the "
            "node to the provider.",
     .code = "NHC2005",

@@ -146,7 +146,7 @@ Findings judge_pci_errors(const Snapshot& snapshot, const Profile& profile) {
                                     : "the kernel does not count its PCIe errors (no AER)");
   pci::add_for_all(
       errors.findings, Outcome::skip, errors.first_seen,
-      "no rate yet: PCIe errors seen for the first time in this boot, or cleared since");
+      "no rate yet: first reading of PCIe errors since boot, or since they were cleared");
   if (healthy) {
     errors.findings.push_back(
         passed(fmt::format("no PCIe errors above limits at {}", counted(errors.judged, "device"))));

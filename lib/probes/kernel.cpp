@@ -140,7 +140,8 @@ Limits read_limits(const Root& root) {
 }
 
 Fact<TimeSync> read_clock(const Root& root) {
-  if (root.foreign()) return make_missing("no file has it, so it is unknown below a foreign root");
+  if (root.foreign())
+    return make_missing("it is not in a file, so it cannot be read below a foreign root");
   timex state{};  // modes 0: query only
   if (::adjtimex(&state) < 0) return make_error("adjtimex: {}", errno_text(errno));
   return TimeSync{.synchronised = (static_cast<unsigned>(state.status) &

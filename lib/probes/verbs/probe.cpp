@@ -98,8 +98,9 @@ VerbsDevice query_device(const VerbsLibrary& library, ibv_device* device) {
 // would describe this host.
 Section<Verbs> probe_verbs(const Root& root) {
   if (root.foreign()) {
-    return not_observed<Verbs>(Status::absent,
-                               "libibverbs asks the running kernel, which a foreign root has not");
+    return not_observed<Verbs>(
+        Status::absent,
+        "libibverbs queries the running kernel, not the files below a foreign root");
   }
   const auto library = open_verbs();
   if (!library) {

@@ -106,7 +106,7 @@ TEST(GpuAmdTest, TheOddOneOutIsFound) {
   auto snapshot = amd_node();
   gpu(snapshot, 7).hive = absent();
   EXPECT_THAT(judge_amd(snapshot), ElementsAre(fails("0007:00:00.0", Remedy::report_to_provider,
-                                                     {"nothing", "0x3f2a"})));
+                                                     {"not reported", "0x3f2a"})));
   snapshot = amd_node();
   gpu(snapshot, 0).memory_bytes = std::uint64_t{96} << 30U;
   EXPECT_EQ(judge_amd(snapshot).front().outcome, Outcome::fail);

@@ -296,7 +296,7 @@ TEST(EmptyRootTest, IsAnErrorOrAbsent) {
   expect(probe_infiniband(root), Status::absent,
          "no RDMA core is loaded: /sys/class/infiniband does not exist");
   expect(probe_verbs(root), Status::absent,
-         "libibverbs asks the running kernel, which a foreign root has not");
+         "libibverbs queries the running kernel, not the files below a foreign root");
 }
 
 INSTANTIATE_TEST_SUITE_P(Files, AnomalyTest, ::testing::ValuesIn(all_files()), name_of);
