@@ -139,17 +139,17 @@ Remedy stronger(Remedy a, Remedy b) {
 }
 
 // One fault is one finding: if a check listed in `seen_by` reports the same fault at least as
-// severely, this finding becomes a skip.
+// severely, this finding becomes a skip, and all findings that report it have the stronger remedy.
 void merge_same_faults(Findings& findings) {
   for (Finding& finding : findings) {
     const bool concern = finding.outcome == Outcome::fail || finding.outcome == Outcome::warn;
-    const auto other =
-        concern && !finding.seen_by.empty()
-            ? std::ranges::find_if(
-                  findings, [&](const Finding& each) { return is_same_fault(finding, each); })
-            : findings.end();
-    if (other != findings.end()) {
-      other->remedy = stronger(other->remedy, finding.remedy);
+    const Finding* other = nullptr;
+    for (Finding& each : findings) {
+      if (!concern || !is_same_fault(finding, each)) continue;
+      each.remedy = stronger(each.remedy, finding.remedy);
+      if (other == nullptr) other = &each;
+    }
+    if (other != nullptr) {
       finding.outcome = Outcome::skip;
       finding.message =
           fmt::format("the same fault as {} {}: {}", other->check, other->device, finding.message);

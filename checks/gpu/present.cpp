@@ -60,7 +60,7 @@ std::optional<Finding> wrong_model(const Gpu& gpu, const GpuPresentLimits& limit
   if (!limits.model) return std::nullopt;
   if (!gpu.model) return gpu::not_reported(gpu, "the model", gpu.model);
   if (*gpu.model == *limits.model) return std::nullopt;
-  return gpu::failed(gpu, fmt::format("is a {}, expected {}", *gpu.model, *limits.model),
+  return gpu::failed(gpu, fmt::format("model is {}, expected {}", *gpu.model, *limits.model),
                      Remedy::fix_config, {*gpu.model, *limits.model});
 }
 

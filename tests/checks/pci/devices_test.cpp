@@ -187,6 +187,17 @@ TEST(PciDevicesWithNvmlTest, AGpuThatReadsAllOnesAndIsNotInNvmlIsOneFinding) {
                                    .category = "Resource.Hpc.Unhealthy.XID79FallenOffBus"}));
 }
 
+TEST(PciDevicesWithNvmlTest, AllGpusThatAreNotInNvmlHaveOneRemedy) {
+  Snapshot node = with_nvml({});
+  node.pci->devices.push_back(device(node, kGpu));
+  node.pci->devices.back().address = "0000:04:00.0";
+  Profile profile = one_gpu_and_hca();
+  profile.gpu->present.count = 2;
+  Expected second = not_in_nvml(Remedy::reseat_or_replace);
+  second.device = "0000:04:00.0";
+  EXPECT_THAT(failures(node, profile), ElementsAre(not_in_nvml(Remedy::reseat_or_replace), second));
+}
+
 TEST(PciDevicesWithNvmlTest, ASilentGpuIsStillFoundIfGpuPresentIsNotAsked) {
   Gpu lost = listed(0, kGpuAddress);
   lost.lost = "nvmlDeviceGetName: GPU is lost (15)";
