@@ -121,7 +121,6 @@ std::vector<StoppedCheck> stopped_checks(const std::vector<NodeState>& cluster,
   for (const auto& node : cluster) {
     if (!was_drained_by_us(node)) continue;
     const auto check = shown_drain(node).check;
-    if (check.empty()) continue;
     for (const auto& partition : node.partitions) checks[partition].insert(check);
   }
   std::vector<StoppedCheck> stopped;

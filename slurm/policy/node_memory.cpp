@@ -228,7 +228,7 @@ std::optional<NodeMemory> own_drain(const NodeState& node) {
 
 bool was_drained_by_us(const NodeState& node) {
   if (is_kept_out(node) || standing_apart_from_power(node) == Standing::in_service) return false;
-  return is_ours(node.reason) || (lost_its_reason(node) && memory_of_drain(node));
+  return !shown_drain(node).check.empty();
 }
 
 bool is_kept_out(const NodeState& node) {

@@ -96,9 +96,10 @@ inline constexpr std::size_t kMaxDrains = 16;
 // nothing if others set the reason.
 [[nodiscard]] std::optional<NodeMemory> own_drain(const NodeState& node);
 
-// Whether muster drained the node for a fault and it is still out of service. The reason outlasts
-// the state, so a node that is now down or rebooting still counts. A node that Slurm put back into
-// service while powering it down does not.
+// Whether muster drained the node for a fault and it is still out of service: the nodes that limits
+// and the status count. The reason outlasts the state, so a node that is now down or rebooting still
+// counts. A node that Slurm put back into service while powering it down does not, nor one with an
+// admin's own text after "muster: ".
 [[nodiscard]] bool was_drained_by_us(const NodeState& node);
 
 // Whether this is a new node that has not been accepted yet. It has no fault and counts towards no

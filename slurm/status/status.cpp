@@ -138,7 +138,7 @@ void count(ClusterStatus& status, const NodeState& node) {
     case Standing::drained:
       if (is_kept_out(node)) {
         status.kept_out.push_back(node);
-      } else if (shown_drain(node).check.empty()) {
+      } else if (!was_drained_by_us(node)) {
         ++status.drained_by_others;
       }
       break;
@@ -264,9 +264,7 @@ ClusterStatus status_of(const std::vector<NodeState>& cluster,
   for (const auto& node : cluster) {
     if (!wanted.empty() && !wanted.contains(node.name)) continue;
     count(status, node);
-    if (was_drained_by_us(node) && !shown_drain(node).check.empty()) {
-      status.drained.push_back(drained_node(node, rules, now));
-    }
+    if (was_drained_by_us(node)) status.drained.push_back(drained_node(node, rules, now));
   }
   std::ranges::stable_sort(status.drained, {}, [](const DrainedNode& each) {
     return drained_since(each.node).value_or(Time());

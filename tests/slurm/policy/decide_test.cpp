@@ -146,7 +146,7 @@ TEST(SickTest, UndoesADrainBeyondTheShare) {
   const auto before = at - minutes(1);
   EXPECT_EQ(decide(situation).action, Action::keep);
 
-  situation.cluster[9] = drained(situation.cluster[9], "muster: x: y", before);
+  situation.cluster[9] = drained(situation.cluster[9], kOurReason, before);
   auto expected = about_sick(Action::resume,
                              "other nodes were drained before: 1 of 1 nodes that muster may drain "
                              "in partition main within 1 h are drained");

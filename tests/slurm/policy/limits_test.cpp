@@ -282,6 +282,18 @@ TEST(WithinAllowanceTest, NewNodesUseUpNoShare) {
   EXPECT_EQ(used_up_share(nodes[0], nodes, Rules{}, kNow, kCause), "");
 }
 
+TEST(WithinAllowanceTest, DrainsOfAdminsInMustersWordsUseUpNoShare) {
+  auto nodes = ten_nodes();
+  for (const auto* const reason :
+       {"muster: keep this (alice)", "muster: host.limits: low; alice keeps it"}) {
+    for (const auto* const state : {"drained", "down*"}) {
+      nodes[1] = drained(nodes[1], reason, kNow);
+      nodes[1].state = state;
+      EXPECT_EQ(used_up_share(nodes[0], nodes, Rules{}, kNow, kCause), "") << reason;
+    }
+  }
+}
+
 TEST(WithinAllowanceTest, RanksByTimeThenByName) {
   auto other = drained(ten_nodes()[1], kOurReason, kNow);
   EXPECT_TRUE(covers_n0(kNow, other));

@@ -73,6 +73,16 @@ TEST_F(StatusTest, CountsEachNodeOnce) {
   EXPECT_EQ(now.not_responding[0].name, "n2");
 }
 
+// Limits count the nodes that are listed as drained by muster, and no others.
+TEST_F(StatusTest, AnAdminsTextAfterMustersPrefixIsADrainByOthers) {
+  drain(0, "muster: keep this (alice)", hours(0));
+  drain(1, "muster: host.limits: low; alice keeps it", hours(0));
+  const auto now = status();
+  EXPECT_EQ(now.drained_by_others, 2U);
+  EXPECT_THAT(now.drained, IsEmpty());
+  EXPECT_THAT(now.used_up, IsEmpty());
+}
+
 // A rack of new nodes is not an outbreak.
 TEST_F(StatusTest, NewNodesAreListedAndUseUpNoLimit) {
   for (std::size_t i = 0; i < 8; ++i) drain(i, std::string(kNewNode), hours(0));
