@@ -116,6 +116,30 @@ Result<std::string> call_for_job(const Installation& installation, const std::st
   return make_error(fmt::format("invalid job id \"{}\"", printable(id, 40)));
 }
 
+// The text of the job's AdminComment before muster's line, and a separator; empty for none.
+Result<std::string> ask_comment(const Installation& installation, const std::string& id,
+                                const CallLimits& limits) {
+  constexpr std::string_view kEnd = "|muster|\n";
+  constexpr std::string_view kSeparator = "; ";
+  if (installation.squeue.empty()) return make_missing("no squeue to read the AdminComment with");
+  TRY_ASSIGN(const auto out, call(installation, installation.squeue,
+                                  {"--local", "-h", "-t", "all", "-j", id, "-O",
+                                   "jobid:0|,admin_comment:0|muster|"},
+                                  limits));
+  const auto begin = fmt::format("{}|", id);
+  std::string_view rest = out;
+  for (auto end = rest.find(kEnd); end != std::string_view::npos; end = rest.find(kEnd)) {
+    auto record = rest.substr(0, end);
+    rest.remove_prefix(end + kEnd.size());
+    if (!record.starts_with(begin)) continue;  // another task of the array
+    record.remove_prefix(begin.size());
+    record = record.substr(0, record.find(fmt::format("{}{}", kSeparator, kForUser)));
+    if (record.empty() || record.starts_with(kForUser)) return std::string();
+    return fmt::format("{}{}", record, kSeparator);
+  }
+  return make_error(fmt::format("squeue does not show job {}", id));
+}
+
 }  // namespace
 
 Result<std::string> call(const std::filesystem::path& program, std::vector<std::string> arguments,
@@ -212,8 +236,10 @@ Result<Job> parse_job(std::string_view text, std::string_view id) {
   constexpr std::string_view kRequeue = "Requeue=";
   // A job's name may be any text. It comes last on its line.
   constexpr std::string_view kName = " JobName=";
+  constexpr std::string_view kComment = "AdminComment=";
   const auto header = fmt::format("JobId={} ", id);
   std::string_view batch, requeue;
+  Job job;
   bool inside = false;
   for (auto line : split_lines(text)) {
     if (line.starts_with("JobId=")) {
@@ -221,6 +247,10 @@ Result<Job> parse_job(std::string_view text, std::string_view id) {
       line = line.substr(0, line.find(kName));
     }
     if (!inside) continue;
+    // A user can forge this line, so ask_comment() reads the text.
+    if (const auto text = trim(line); text.starts_with(kComment)) {
+      job.has_comment = job.has_comment || !text.substr(kComment.size()).starts_with(kForUser);
+    }
     for (const auto word : split_words(line)) {
       // The first one counts: text from the user comes later.
       if (batch.empty() && word.starts_with(kBatch)) batch = word.substr(kBatch.size());
@@ -231,7 +261,9 @@ Result<Job> parse_job(std::string_view text, std::string_view id) {
     return make_error(
         fmt::format("scontrol show job: no BatchFlag and Requeue of job {}", printable(id, 40)));
   }
-  return Job{.batch = batch != "0", .requeue = requeue != "0"};
+  job.batch = batch != "0";
+  job.requeue = requeue != "0";
+  return job;
 }
 
 Result<Job> ask_job(const Installation& installation, const std::string& id,
@@ -243,8 +275,13 @@ Result<Job> ask_job(const Installation& installation, const std::string& id,
 Result<void> tell_job(const Installation& installation, const std::string& id, const Job& job,
                       const std::string& line, const CallLimits& limits) {
   const std::vector<std::string> notify{"notify", id, line};
+  // Slurm 22.05 takes "admincomment+=" for a new text.
+  std::string before;
+  if (job.batch && job.has_comment) {
+    TRY_ASSIGN(before, ask_comment(installation, id, limits));
+  }
   const std::vector<std::string> comment{"update", fmt::format("jobid={}", id),
-                                         fmt::format("admincomment={}", line)};
+                                         fmt::format("admincomment={}{}", before, line)};
   TRY(call_for_job(installation, id, job.batch ? comment : notify, limits));
   return {};
 }

@@ -64,9 +64,13 @@ using Config = std::map<std::string, std::string>;
                                                       const std::vector<std::string>& what,
                                                       const CallLimits& limits);
 
+// Each line for the user of a job begins with this.
+inline constexpr std::string_view kForUser = "muster: node ";
+
 struct Job {
-  bool batch = false;    // from sbatch, not from srun or salloc
-  bool requeue = false;  // it may go back into the queue
+  bool batch = false;        // from sbatch, not from srun or salloc
+  bool requeue = false;      // it may go back into the queue
+  bool has_comment = false;  // its AdminComment has other text than muster's
 
   bool operator==(const Job&) const = default;
 };
@@ -78,7 +82,7 @@ struct Job {
                                   const CallLimits& limits);
 
 // Shows `line` to the job's user: on the standard error of the srun or salloc that waits for it, or
-// in the AdminComment of a batch job.
+// in the AdminComment of a batch job, behind other text that it has.
 [[nodiscard]] Result<void> tell_job(const Installation& installation, const std::string& id,
                                     const Job& job, const std::string& line,
                                     const CallLimits& limits);

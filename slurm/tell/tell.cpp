@@ -151,11 +151,11 @@ Result<void> tell_user(const HeldJob& held, const Rules& rules, const Variables&
   const auto id = value_of(variables, "SLURM_JOB_ID");
   if (id.empty()) return {};
   TRY_ASSIGN(const auto installation, find_installation(rules, variables));
-  // Each of the two calls gets half of the time.
-  const CallLimits limits{.deadline = std::max(Clock::duration(0), (end - Clock::now()) / 2),
+  // Each of the three calls gets a third of the time.
+  const CallLimits limits{.deadline = std::max(Clock::duration(0), (end - Clock::now()) / 3),
                           .end = end};
   TRY_ASSIGN(const auto job, ask_job(installation, id, limits));
-  const auto line = fmt::format("muster: node {} is not fit for this job: {}; {}", held.node,
+  const auto line = fmt::format("{}{} is not fit for this job: {}; {}", kForUser, held.node,
                                 held.what, outcome(held, job));
   return tell_job(installation, id, job, line, limits);
 }

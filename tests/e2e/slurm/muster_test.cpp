@@ -151,9 +151,12 @@ TEST_F(MusterInSlurm, KeepsAJobFromASickNodeAndInformsItsUser) {
   ASSERT_TRUE(render("sick", kFault));
   begin(2, "", true);
   become("n1", "sick");
-  const auto id =
-      cluster().submit(cluster().write("job", "#!/bin/sh\necho ran on $SLURMD_NODENAME\n"));
+  const auto id = cluster().submit(
+      cluster().write("job", "#!/bin/sh\necho ran on $SLURMD_NODENAME\n"), {"--hold"});
   ASSERT_NE(id, "") << cluster().refusal();
+  const auto jobid = fmt::format("jobid={}", id);
+  ASSERT_EQ(cluster().scontrol({"update", jobid, "admincomment=site: X"}).status, 0);
+  ASSERT_EQ(cluster().scontrol({"release", id}).status, 0);
   const auto job = cluster().wait_for_job(id);
   ASSERT_TRUE(job);
   EXPECT_EQ(job->state, "COMPLETED");
@@ -163,7 +166,7 @@ TEST_F(MusterInSlurm, KeepsAJobFromASickNodeAndInformsItsUser) {
   EXPECT_THAT(cluster().nodes().at("n1").reason, StartsWith(std::string(kReason)));
   EXPECT_EQ(cluster().output_of(id), "ran on n2\n");
   EXPECT_THAT(cluster().scontrol({"show", "job", id}).out,
-              HasSubstr("AdminComment=muster: node n1 is not fit for this job: "));
+              HasSubstr("AdminComment=site: X; muster: node n1 is not fit for this job: "));
   EXPECT_THAT(events_of("n1"), HasSubstr(fmt::format("job {}", id)));
 }
 

@@ -8,6 +8,7 @@ namespace muster::app {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::StartsWith;
 
 class TellUserTest : public SlurmTest {
  protected:
@@ -40,6 +41,27 @@ TEST_F(TellUserTest, ABatchJobGetsAComment) {
   job("Requeue=0 BatchFlag=1");
   EXPECT_THAT(tell(), HasSubstr("; the job ends here, because it may not be requeued"));
   EXPECT_THAT(tell(true), HasSubstr("; the node stays in service, and the job starts on it"));
+}
+
+// The user can forge the line of scontrol, but not that of squeue.
+TEST_F(TellUserTest, KeepsTheTextOfTheSiteInTheComment) {
+  job("Requeue=1 BatchFlag=1\n   AdminComment=forged");
+  const auto told_with = [&](std::string_view comment) {
+    slurm_.program("squeue", fmt::format("printf '41|other|muster|\\n42|{}|muster|\\n'", comment));
+    return tell();
+  };
+  for (const auto* const site :
+       {"site: project X", "site: project X; muster: node n3 is not fit"}) {
+    EXPECT_THAT(
+        told_with(site),
+        StartsWith(
+            "[update][jobid=42][admincomment=site: project X; muster: node n7 is not fit for "));
+  }
+  for (const auto* const own : {"", "muster: node n3 is not fit"}) {
+    EXPECT_THAT(told_with(own), StartsWith("[update][jobid=42][admincomment=muster: node n7 is "));
+  }
+  job("Requeue=1 BatchFlag=1\n   AdminComment=muster: node n3 is not fit");
+  EXPECT_THAT(tell(), StartsWith("[update][jobid=42][admincomment=muster: node n7 is not fit"));
 }
 
 TEST_F(TellUserTest, SrunAndSallocAreNotified) {
