@@ -139,14 +139,11 @@ class SetupCheck {
   }
 
   void check_memory(const slurm::NodeState& own) {
-    if (rules_.memory != "none" && slurm::may_remember(own)) {
+    const auto why = slurm::why_not_remembered(own, rules_);
+    if (why.empty()) {
       return lines_.ok("memory", fmt::format("in the node's field {}", rules_.memory));
     }
-    const auto why =
-        rules_.memory == "none"
-            ? std::string("is none")
-            : fmt::format("the node's field {} has a text of the site's", rules_.memory);
-    lines_.warn("memory", fmt::format("{}: muster resumes no node on its own", why));
+    lines_.warn("memory", fmt::format("{}: an admin must resume the nodes that muster drains", why));
   }
 
   void check_files() {

@@ -86,10 +86,7 @@ std::string needs_admin(const Situation& situation, const NodeMemory& drain) {
     return fmt::format("it was rebooted since, which is not the remedy of {}", drain.check);
   }
   if (!rules.resume) return std::string(kResumesNone);
-  if (rules.memory == "none") return "memory: none in muster.yaml, so clean runs are not counted";
-  if (may_remember(*situation.node)) return "";
-  return fmt::format("the node's field in Slurm (memory: {}) has a text of the site's",
-                     rules.memory);
+  return why_not_remembered(*situation.node, rules);
 }
 
 // The fault was another machine's. One health check judges this one, whatever the remedy was, and

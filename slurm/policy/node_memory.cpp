@@ -155,6 +155,13 @@ bool may_remember(const NodeState& node) {
          parse_node_memory(node.memory);
 }
 
+std::string why_not_remembered(const NodeState& node, const Rules& rules) {
+  if (rules.memory == "none") return "memory: none in muster.yaml, so clean runs are not counted";
+  if (may_remember(node)) return "";
+  return fmt::format("the node's field in Slurm (memory: {}) holds text that muster did not write",
+                     rules.memory);
+}
+
 std::string short_hash(std::string_view text) {
   std::uint32_t hash = 2166136261U;  // FNV-1a
   for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 16777619U;

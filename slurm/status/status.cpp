@@ -32,6 +32,9 @@ std::string until(const NodeMemory& drain, bool is_remembered, const NodeState& 
   if (const auto flaps = flapping(drain.drains, rules, now); !flaps.empty()) {
     return fmt::format("an admin runs {}: {}", admin, flaps);
   }
+  if (const auto why = why_not_remembered(node, rules); !why.empty()) {
+    return fmt::format("an admin runs {}: {}", admin, why);
+  }
   const auto reboot = drain.remedy == Remedy::reboot ? "a reboot, and " : "";
   const auto runs = fmt::format("{}clean run {} of {}", reboot, rules.clean_runs, rules.clean_runs);
   return is_remembered ? fmt::format("{} ({} so far)", runs, drain.clean) : runs;

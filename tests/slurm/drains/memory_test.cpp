@@ -58,7 +58,7 @@ TEST_F(MemoryTest, ADrainStaysUntilAnAdminResumesIfMusterMayNotWrite) {
   };
 
   for (const auto& [memory, text, why] :
-       {Case{"extra", "rack 7", "the node's field in Slurm (memory: extra) has a text of the site"},
+       {Case{"extra", "rack 7", "the node's field in Slurm (memory: extra) holds text that muster did"},
         Case{"none", "", "memory: none in muster.yaml"}}) {
     cluster = FakeCluster(4);
     controller.calls.clear();

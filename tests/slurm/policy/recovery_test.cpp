@@ -140,7 +140,8 @@ TEST(OwnDrainTest, WaitsForAnAdmin) {
         kept_for_admin("resume: false in muster.yaml")},
        {"a text of the site",
         {[](Situation& s) { s.node->memory = s.cluster[1].memory = "rack 7"; }},
-        kept_for_admin("the node's field in Slurm (memory: extra) has a text of the site's")},
+        kept_for_admin("the node's field in Slurm (memory: extra) holds text that muster did "
+                       "not write")},
        {"memory: none",
         {with_rule(&Rules::memory, "none")},
         kept_for_admin("memory: none in muster.yaml, so clean runs are not counted")},

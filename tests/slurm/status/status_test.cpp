@@ -117,6 +117,23 @@ TEST_F(StatusTest, NamesWhatMustHappenBeforeANodeReturns) {
   EXPECT_EQ(until("n1"), "an admin runs muster resume n1 (resume: false)");
 }
 
+// The hooks keep such a node, too, however many runs are clean.
+TEST_F(StatusTest, ANodeWhoseCleanRunsAreNotCountedWaitsForAnAdmin) {
+  for (const auto* const text : {"site text", R"({"muster":2,"check":"host.limits"})"}) {
+    drain(0, "muster: host.limits: low; fix the configuration", hours(1)).memory = text;
+    EXPECT_EQ(until("n0"),
+              "an admin runs muster resume n0: the node's field in Slurm (memory: extra) holds "
+              "text that muster did not write");
+  }
+  rules.memory = "none";
+  nodes[0].memory = "";
+  EXPECT_EQ(until("n0"),
+            "an admin runs muster resume n0: memory: none in muster.yaml, so clean runs are not "
+            "counted");
+  drain(0, "muster: gpu.processes gpu3: python; end or restart the application", hours(1));
+  EXPECT_EQ(until("n0"), "the leftover of an ended job is gone");
+}
+
 TEST_F(StatusTest, KnowsNodesThatArePoweredDownOrLostTheirReason) {
   const std::string reason = "muster: host.limits: low; fix the configuration";
   const NodeMemory memory{.check = "host.limits", .remedy = Remedy::fix_config, .clean = 4};
