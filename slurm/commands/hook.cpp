@@ -231,6 +231,7 @@ class HookRun {
     if (!checked) return report_trouble(checked.error().message);
     remember_serials(checked->report);
     const int status = act(*checked);
+    report_tests_that_did_not_run(command, checked->report);
     write_metrics(checked->report);
     return status;
   }
@@ -244,7 +245,6 @@ class HookRun {
     }
   }
 
-  // A failure that lasts is reported once a day.
   void write_metrics(const Report& report) {
     if (rules_.metrics.file.empty() || command_.dry_run) return;
     const auto file = below_root(command_.root, rules_.metrics.file);
@@ -252,15 +252,24 @@ class HookRun {
       return replace_file(
           file, to_prometheus(report, {.all_values = rules_.metrics.values == "all"}), 0644);
     });
-    if (written) return;
-    const auto earlier = history_
-                             ? history_->events({.kinds = {"trouble"},
-                                                 .since = wall_time() - std::chrono::hours(24)})
-                             : Result<std::vector<slurm::Event>>();
-    const auto& message = written.error().message;
-    const bool was_reported =
-        earlier && std::ranges::count(*earlier, message, &slurm::Event::message) > 0;
-    if (!was_reported) static_cast<void>(report_trouble(message));
+    if (!written) report_once_a_day(written.error().message);
+  }
+
+  // Otherwise only the hook's output, which slurmd drops, would say that no test ever runs.
+  void report_tests_that_did_not_run(const HookCommand& command, const Report& report) {
+    if (command.tests.empty() || command_.dry_run) return;
+    const auto found = std::ranges::find(report.findings, "bench.completion", &Finding::check);
+    if (found == report.findings.end() || found->outcome != Outcome::unknown) return;
+    report_once_a_day(sentence(*found));
+  }
+
+  // For a failure that lasts.
+  void report_once_a_day(const std::string& message) {
+    const auto since = wall_time() - std::chrono::hours(24);
+    const auto earlier = history_ ? history_->events({.kinds = {"trouble"}, .since = since})
+                                  : Result<std::vector<slurm::Event>>();
+    if (earlier && std::ranges::count(*earlier, message, &slurm::Event::message) > 0) return;
+    static_cast<void>(report_trouble(message));
   }
 
   // A health check has no time for tests, even if it is to accept a new node.

@@ -170,5 +170,26 @@ TEST_F(HookNhcConfTest, EpilogsAndBootChecksRunTheSitesTestsWithinTheirOwnBudget
   EXPECT_NEAR(asked["epilog"].seconds, 25 + 40, 0.01);
 }
 
+TEST_F(HookNhcConfTest, TestsThatDoNotRunAreReportedOnceADay) {
+  lines(kLine);
+  site("  epilog_tests: gpu.copy\n");
+  const CheckNode look = [&](HookCommand command, const std::string& drained_for, const Caller& by,
+                             Deadline& until) {
+    command.tests.clear();
+    auto checked = check_node(command, drained_for, by, until);
+    if (checked) {
+      checked->report.findings.push_back({.check = "bench.completion",
+                                          .device = "node",
+                                          .outcome = Outcome::unknown,
+                                          .message = "muster-bench: not found"});
+    }
+    return checked;
+  };
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_EQ(SlurmTest::hook({.context = "epilog", .profile = "generic"}, look), 0);
+  }
+  EXPECT_THAT(events(), ElementsAre("trouble epilog: bench.completion: muster-bench: not found"));
+}
+
 }  // namespace
 }  // namespace muster::app
