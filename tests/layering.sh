@@ -22,7 +22,7 @@ lib/repair   : lib/base lib/node lib/report
 accept       : lib/base lib/process lib/hosts lib/node lib/command lib/profile lib/report lib/accept bench/model bench/locate
 fleet        : lib/base lib/command lib/fleet lib/hosts lib/node lib/report lib/statistics bench/locate
 repair       : accept lib/accept lib/base lib/process lib/command lib/node lib/profile lib/report lib/repair slurm/cluster slurm/commands slurm/policy slurm/rules
-slurm/rules  : lib/base
+slurm/rules  : lib/base lib/report
 slurm/cluster : lib/base lib/process lib/hosts slurm/rules
 slurm/policy : lib/base lib/report slurm/rules slurm/cluster
 slurm/history : lib/base slurm/cluster

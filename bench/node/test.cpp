@@ -12,6 +12,7 @@
 #include "lib/base/text.hpp"
 #include "lib/command/options.hpp"
 #include "lib/report/finding.hpp"
+#include "lib/report/node_tests.hpp"
 #include "lib/statistics/statistics.hpp"
 
 namespace muster::bench::node {
@@ -58,6 +59,8 @@ constexpr std::array kTests{
     NodeTest{"gpu.soak", "products on all GPUs for minutes: heat, power, wrong bits",
              "bench.gpu_soak", run_gpu_soak, nullptr, soak(20), kGpus},
 };
+
+static_assert(std::ranges::equal(kTests, kNodeTestNames, {}, &NodeTest::name));
 
 std::optional<MeasurementRepeats> repeats_of(const std::vector<double>& values) {
   if (values.size() < 2) return std::nullopt;

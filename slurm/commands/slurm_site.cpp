@@ -35,8 +35,8 @@ std::string place_of(const Profile& noted, const SiteFile& site, const std::stri
   return at(site.shown, value == noted.values.end() ? site.slurm.line : value->second.origin.line);
 }
 
-// The mistake in these keys, empty for none. `of` is the key whose values are checked, empty for
-// all.
+// The mistake in these keys, empty for none. `of` is the key whose values are checked alone, empty
+// for all together.
 std::string trouble_with(const SiteFile& site, const Yaml& block, std::string_view of,
                          slurm::Rules& rules) {
   Profile noted;
@@ -48,6 +48,7 @@ std::string trouble_with(const SiteFile& site, const Yaml& block, std::string_vi
   }
   const auto broken = slurm::check_values(rules);
   if (broken.key.empty() || !broken.key.starts_with(of)) return "";
+  if (broken.is_of_several && !of.empty()) return "";
   const auto path = fmt::format("slurm.{}", broken.key);
   return fmt::format("{}: '{}' {}", place_of(noted, site, path), path, broken.what);
 }

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstdint>
 #include <limits>
 #include <span>
@@ -13,6 +14,7 @@
 
 #include "lib/base/text.hpp"
 #include "lib/base/units.hpp"
+#include "lib/report/node_tests.hpp"
 
 namespace muster::slurm {
 namespace {
@@ -57,6 +59,8 @@ BrokenValue check_ranges(const Rules& rules) {
         Range{"prolog_budget", rules.prolog_budget.value, 3, kLongestHook, kHookTime},
         Range{"epilog_budget", rules.epilog_budget.value, 3, kLongestHook, kHookTime},
         Range{"health_budget", rules.health_budget.value, 3, kLongestHook, kHookTime},
+        Range{"drain_window", rules.drain_window.value, kMinute, 365 * kDay, "1 min to 365 d"},
+        Range{"flap_window", rules.flap_window.value, kMinute, 365 * kDay, "1 min to 365 d"},
         Range{"tests_budget", rules.tests_budget.value, 5, 10 * kMinute, "5 s to 10 min"},
         Range{"controller_deadline", rules.controller_deadline.value, kAboveZero, kAny, "above 0"},
         Range{"tell.deadline", rules.tell.deadline.value, kAboveZero, 30,
@@ -70,8 +74,37 @@ BrokenValue check_ranges(const Rules& rules) {
     if (value >= least && value <= most) continue;
     return {key, fmt::format("must be {}", words)};
   }
-  if (rules.spread.value <= rules.health_budget.value / 2) return {};
-  return {"spread", "is more than half of health_budget"};
+  for (const auto& [key, time] :
+       {std::pair{"sweep.time", sweep.time}, std::pair{"sweep.start_within", sweep.start_within}}) {
+    if (std::fmod(time.value, kMinute) != 0) return {key, "must be whole minutes, as Slurm counts"};
+  }
+  return {};
+}
+
+// Values that are only wrong together.
+BrokenValue check_together(const Rules& rules) {
+  if (rules.spread.value > rules.health_budget.value / 2) {
+    return {.key = "spread", .what = "is more than half of health_budget", .is_of_several = true};
+  }
+  if (rules.gate_sweep != "none" && !rules.gate_new_nodes) {
+    return {.key = "gate_sweep",
+            .what = "has no effect without gate_new_nodes: true",
+            .is_of_several = true};
+  }
+  return {};
+}
+
+BrokenValue check_tests(const std::string& key, std::string_view tests) {
+  if (tests.empty()) return {};
+  for (const auto word : split(tests, ',')) {
+    const auto glob = trim(word);
+    if (std::ranges::any_of(kNodeTestNames, [&](auto name) { return matches_glob(glob, name); })) {
+      continue;
+    }
+    return {key, fmt::format("has {}; write some of {}", in_quotes(glob),
+                             fmt::join(kNodeTestNames, ", "))};
+  }
+  return {};
 }
 
 struct KeyAndText {
@@ -233,9 +266,10 @@ BrokenValue check_values(const Rules& rules) {
   const auto& sweep = rules.sweep;
   for (auto broken :
        {check_words(rules), check_paths(rules), check_limits(rules), check_ranges(rules),
-        check_tell(rules.tell), check_kinds(sweep), check_names(sweep),
-        check_options("sweep.options", sweep.options, kOwnOptions),
-        check_options("sweep.bench", sweep.bench, kOwnBenchOptions)}) {
+        check_tests("epilog_tests", rules.epilog_tests),
+        check_tests("boot_tests", rules.boot_tests), check_tell(rules.tell), check_kinds(sweep),
+        check_names(sweep), check_options("sweep.options", sweep.options, kOwnOptions),
+        check_options("sweep.bench", sweep.bench, kOwnBenchOptions), check_together(rules)}) {
     if (!broken.key.empty()) return broken;
   }
   return {};

@@ -159,6 +159,7 @@ struct Rules {
 struct BrokenValue {
   std::string key;
   std::string what;
+  bool is_of_several = false;  // the value is only wrong together with that of another key
 };
 
 [[nodiscard]] BrokenValue check_values(const Rules& rules);

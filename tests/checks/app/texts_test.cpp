@@ -309,6 +309,13 @@ TEST_F(ValidateTest, ReportsWhatAKeyMustNotHave) {
   EXPECT_THAT(troubles_of("slurm: [\n"), HasSubstr("muster.yaml:"));
   EXPECT_THAT(troubles_of("slurm:\n  health_budget: 4 s\n  spread: 3 s\n"),
               HasSubstr("muster.yaml:3: 'slurm.spread' is more than half of health_budget\n"));
+  EXPECT_THAT(troubles_of("slurm:\n  drain_window: 0 s\n"),
+              HasSubstr("muster.yaml:2: 'slurm.drain_window' must be 1 min to 365 d\n"));
+  EXPECT_THAT(troubles_of("slurm:\n  epilog_tests: 'host.latency,gpu.cpy'\n"),
+              HasSubstr("muster.yaml:2: 'slurm.epilog_tests' has \"gpu.cpy\"; write some of "));
+  EXPECT_THAT(troubles_of("slurm:\n  gate_sweep: full\n"),
+              HasSubstr("muster.yaml:2: 'slurm.gate_sweep' has no effect without "
+                        "gate_new_nodes: true\n"));
   EXPECT_THAT(troubles_of("slurm:\n  tests_budget: 1 h\n"),
               HasSubstr("muster.yaml:2: 'slurm.tests_budget' must be 5 s to 10 min\n"));
   EXPECT_THAT(troubles_of("repair:\n  automatic: [claim]\n"),
@@ -316,6 +323,14 @@ TEST_F(ValidateTest, ReportsWhatAKeyMustNotHave) {
   EXPECT_THAT(troubles_of("overrides:\n  host:\n    kernel_log: {kinds: {foo: fail}}\n"),
               AllOf(HasSubstr("kinds.foo' has the unknown name \"foo\"; known here: "),
                     Not(HasSubstr("ignore, ignore"))));
+}
+
+// Such as a spread that fits only the site's own budget.
+TEST_F(ValidateTest, JudgesKeysThatBelongTogetherTogether) {
+  dir_.write("etc/muster/muster.yaml",
+             "slurm:\n  spread: 25 s\n  health_budget: 55 s\n"
+             "  gate_sweep: full\n  gate_new_nodes: true\n");
+  EXPECT_EQ(validate(), 0) << caller_.notes();
 }
 
 TEST_F(ValidateTest, ChecksTheProgramsThatItNames) {

@@ -44,6 +44,47 @@ TEST(RulesTest, ALimitIsAShareAndANumber) {
   }
 }
 
+// A window of no time would switch off most_drained and the breaker.
+TEST(RulesTest, WindowsAreAtLeastAMinute) {
+  for (const auto& [key, window] : {std::pair{"drain_window", &Rules::drain_window},
+                                    std::pair{"flap_window", &Rules::flap_window}}) {
+    for (const auto& [seconds, is_valid] :
+         {std::pair{0.0, false}, std::pair{59.0, false}, std::pair{60.0, true}}) {
+      Rules rules;
+      (rules.*window).value = seconds;
+      EXPECT_EQ(check_values(rules).key, is_valid ? "" : key) << seconds;
+    }
+  }
+}
+
+TEST(RulesTest, TestsAreThoseOfMusterBenchNode) {
+  for (const auto& [key, tests] : {std::pair{"epilog_tests", &Rules::epilog_tests},
+                                   std::pair{"boot_tests", &Rules::boot_tests}}) {
+    for (const auto* const text : {"", "gpu.copy,gpu.truth", "gpu.*, ib.loopback"}) {
+      Rules rules;
+      rules.*tests = text;
+      EXPECT_EQ(check_values(rules).key, "") << text;
+    }
+    for (const auto* const text : {"host.latency,gpu.cpy", "gpu.copy,", "cpu.*"}) {
+      Rules rules;
+      rules.*tests = text;
+      EXPECT_EQ(check_values(rules).key, key) << text;
+      EXPECT_THAT(check_values(rules).what, HasSubstr("write some of host.stream, "));
+    }
+  }
+}
+
+TEST(RulesTest, SlurmCountsTheTimesOfSweepsInMinutes) {
+  EXPECT_EQ(check_values({.sweep = {.time = Seconds{90}}}).key, "sweep.time");
+  EXPECT_EQ(check_values({.sweep = {.start_within = Seconds{90}}}).key, "sweep.start_within");
+  EXPECT_EQ(check_values({.sweep = {.time = Seconds{120}}}).key, "");
+}
+
+TEST(RulesTest, AGateSweepNeedsTheGate) {
+  EXPECT_EQ(check_values({.gate_sweep = "full"}).key, "gate_sweep");
+  EXPECT_EQ(check_values({.gate_new_nodes = true, .gate_sweep = "full"}).key, "");
+}
+
 TEST(RulesTest, NodeExporterReadsTheFileOfMetrics) {
   for (const auto* const file : {"", "/var/lib/node_exporter/muster.prom"}) {
     EXPECT_EQ(check_values({.metrics = {.file = file}}).key, "") << file;

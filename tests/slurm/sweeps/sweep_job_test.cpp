@@ -19,7 +19,7 @@ TEST(SweepJobTest, HasLowPriorityAndADeadline) {
   SweepJob job{.kind = "locate", .partition = "main", .nodes = {"n1", "n2"}, .token = "locate-1"};
   SweepRules rules;
   rules.results = "/shared/sweep";
-  rules.time = Seconds{90};
+  rules.time = Seconds{120};
   rules.account = "ops";
   rules.qos = "low";
   rules.options = {"--gpus-per-node=4"};
