@@ -147,10 +147,11 @@ class HookRun {
   void open_history() {
     const auto file = history_file(folder_);
     auto history = command_.dry_run ? slurm::History::read(file) : slurm::History::open(file);
-    if (history) {
-      history_.emplace(*std::move(history));
+    if (history) history_.emplace(*std::move(history));
+    const bool is_first = command_.dry_run && !history && history.error().missing;
+    if (history || is_first) {
       last_look_.emplace(folder_, node_);
-    } else if (!command_.dry_run || !history.error().missing) {
+    } else {
       static_cast<void>(report_trouble(history.error().message));
     }
   }
@@ -191,7 +192,7 @@ class HookRun {
       return;
     }
     node_ = *found;
-    if (history_) last_look_.emplace(folder_, node_);
+    if (last_look_) last_look_.emplace(folder_, node_);
   }
 
   [[nodiscard]] ControllerResult reach() const {
@@ -295,7 +296,7 @@ class HookRun {
     if (!trouble.empty()) static_cast<void>(report_trouble(trouble));
     if (!last_look_->is_new()) return Gate::open;  // another hook has accepted it meanwhile
     GateServices services{.controller = &controller,
-                          .history = &*history_,
+                          .history = history_ ? &*history_ : nullptr,
                           .last_look = &*last_look_,
                           .add_event = [this](slurm::Event event) { add_event(std::move(event)); },
                           .reach = [this] { return reach(); }};

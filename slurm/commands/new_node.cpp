@@ -161,11 +161,15 @@ class GateKeeper {
   // Reports why it is not accepted, once.
   Gate keep_out(std::string_view why) {
     auto message = fmt::format("not accepted: {}", why);
+    if (node_.dry_run || !was_kept_for(message)) report("kept", std::move(message));
+    return Gate::closed;
+  }
+
+  [[nodiscard]] bool was_kept_for(std::string_view message) const {
+    if (services_.history == nullptr) return false;
     const auto last =
         services_.history->events({.nodes = {node_.name}, .kinds = {"kept"}, .most = 1});
-    const bool was_reported = last && !last->empty() && last->back().message == message;
-    if (node_.dry_run || !was_reported) report("kept", std::move(message));
-    return Gate::closed;
+    return last && !last->empty() && last->back().message == message;
   }
 
   void report(std::string_view kind, std::string message) {

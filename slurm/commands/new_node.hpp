@@ -25,7 +25,7 @@ struct NewNode {
 
 struct GateServices {
   slurm::Controller* controller = nullptr;
-  slurm::History* history = nullptr;
+  slurm::History* history = nullptr;  // none: a first dry run
   const slurm::LastLook* last_look = nullptr;
   std::function<void(slurm::Event)> add_event;
   // Makes the controller to ask after a sweep, which uses up the time of `controller`.

@@ -254,6 +254,16 @@ TEST_F(NewNodeTest, ANodeThatHooksKnowIsNotNew) {
   EXPECT_THAT(events(), IsEmpty());
 }
 
+// Before any hook has written a history.
+TEST_F(NewNodeTest, TheFirstDryRunKnowsTheGate) {
+  for (const auto verdict : {Verdict::healthy, Verdict::unhealthy}) {
+    EXPECT_EQ(hook("prolog", verdict, true), 0);
+    EXPECT_THAT(caller_.out(), HasSubstr("dry_run n7: would drain: a new node"));
+  }
+  EXPECT_THAT(slurm_.node(), HasSubstr("|idle|"));
+  EXPECT_FALSE(std::filesystem::exists(path("state")));
+}
+
 TEST_F(NewNodeTest, ADryRunOnlyReports) {
   ASSERT_EQ(hook("boot", Verdict::unhealthy), 0);  // drained: there is a history now
   ASSERT_TRUE(is_drained_as_new());
