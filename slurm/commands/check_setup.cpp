@@ -143,7 +143,8 @@ class SetupCheck {
     if (why.empty()) {
       return lines_.ok("memory", fmt::format("in the node's field {}", rules_.memory));
     }
-    lines_.warn("memory", fmt::format("{}: an admin must resume the nodes that muster drains", why));
+    lines_.warn("memory",
+                fmt::format("{}: an admin must resume the nodes that muster drains", why));
   }
 
   void check_files() {

@@ -316,7 +316,12 @@ class HookRun {
     auto controller = reach();
     if (is_new_ && controller) {
       const auto gate = keep_gate_for(checked, **controller);
-      if (gate == Gate::others) return kHookPassed;
+      if (gate == Gate::others) {
+        static_cast<void>(caller_.console.out(fmt::format(
+            "muster: {} is new, and left alone: it is drained by others, or unavailable\n",
+            node_)));
+        return kHookPassed;
+      }
       if (gate == Gate::closed) return end_prolog("the node is new, and not accepted yet", true);
       // A node that the gate did not accept is still new, even if it is seen in service.
       if (last_look_->is_new()) last_look_.reset();

@@ -68,9 +68,9 @@ class GateKeeper {
     if (standing == Standing::in_service) {
       if (services_.last_look->is_kept_out()) {
         forget(controller);
-        return accept("accepted: an admin put it into service");
+        return accept("accepted: it was put into service, but not by muster");
       }
-      if (is_clean && !node_.needs_sweep) return accept("accepted: a clean boot check is in");
+      if (is_clean && !node_.needs_sweep) return accept("accepted after a clean boot check");
       const auto gate = drain(controller);
       if (gate == Gate::closed && is_clean && services_.sweep) return std::nullopt;
       return gate;
@@ -125,14 +125,14 @@ class GateKeeper {
 
   Gate resume(slurm::Controller& controller) {
     if (node_.dry_run) {
-      report("dry_run", fmt::format("would resume: {}", what_is_clean()));
+      report("dry_run", fmt::format("would resume after {}", what_is_clean()));
       return Gate::closed;
     }
     if (auto sent = controller.resume(node_.name, memory("")); !sent) {
       report("trouble", sent.error().message);
       return Gate::closed;
     }
-    return accept(fmt::format("accepted: {}", what_is_clean()));
+    return accept(fmt::format("accepted after {}", what_is_clean()));
   }
 
   // The text for the node's field in Slurm; nothing if muster may not write there.
@@ -178,8 +178,7 @@ class GateKeeper {
   }
 
   [[nodiscard]] std::string_view what_is_clean() const {
-    return node_.needs_sweep ? "a clean boot check and a clean sweep are in"
-                             : "a clean boot check is in";
+    return node_.needs_sweep ? "a clean boot check and a clean sweep" : "a clean boot check";
   }
 
   const NewNode& node_;

@@ -72,10 +72,9 @@ TEST_F(NewNodeTest, StaysDrainedUntilACleanBootCheck) {
   EXPECT_THAT(slurm_.node(), HasSubstr("|idle|"));
   EXPECT_EQ(hook("prolog", Verdict::healthy), 0);
   EXPECT_THAT(slurm_.node(), HasSubstr("|idle|"));
-  EXPECT_THAT(events(),
-              ElementsAre("drained prolog: a new node, drained until a clean boot check is in",
-                          StartsWith("kept boot: not accepted: "),
-                          "resumed boot: accepted: a clean boot check is in"));
+  EXPECT_THAT(events(), ElementsAre("drained prolog: a new node, drained until a clean boot check",
+                                    StartsWith("kept boot: not accepted: "),
+                                    "resumed boot: accepted after a clean boot check"));
 }
 
 TEST_F(NewNodeTest, AHealthCheckJudgesItAsAfterABootAndAcceptsIt) {
@@ -94,8 +93,9 @@ TEST_F(NewNodeTest, AnAdminWhoPutsItIntoServiceAcceptsIt) {
   slurm_.nodes("n7|main|idle|Unknown|Unknown|none\n");
   EXPECT_EQ(hook("prolog", Verdict::healthy), 0);
   EXPECT_THAT(slurm_.node(), HasSubstr("|idle|"));
-  EXPECT_THAT(events(), ElementsAre(StartsWith("drained periodic: "),
-                                    "resumed prolog: accepted: an admin put it into service"));
+  EXPECT_THAT(events(),
+              ElementsAre(StartsWith("drained periodic: "),
+                          "resumed prolog: accepted: it was put into service, but not by muster"));
 }
 
 // slurmd's check at its start is the only one before Slurm gives an idle machine back.
@@ -112,7 +112,7 @@ TEST_F(NewNodeTest, AHealthyNodeThatPowersUpIsAccepted) {
   slurm_.nodes("n7|main|mixed#|Unknown|Unknown|none\n");
   EXPECT_EQ(hook("periodic", Verdict::healthy), 0);
   EXPECT_THAT(slurm_.node(), HasSubstr("|mixed#|"));
-  EXPECT_THAT(events(), ElementsAre("resumed periodic: accepted: a clean boot check is in"));
+  EXPECT_THAT(events(), ElementsAre("resumed periodic: accepted after a clean boot check"));
 }
 
 // Slurm gave it back unaccepted, and dropped the reason when it powered it up again.
@@ -147,6 +147,8 @@ TEST_F(NewNodeTest, ADrainForAFaultIsEndedFirst) {
 TEST_F(NewNodeTest, AnAdminsDrainIsLeftAlone) {
   slurm_.nodes("n7|main|drained|alice|1795326230|being installed\n");
   EXPECT_EQ(hook("boot", Verdict::healthy), 0);
+  EXPECT_THAT(caller_.out(),
+              HasSubstr("muster: n7 is new, and left alone: it is drained by others"));
   EXPECT_EQ(hook("prolog", Verdict::healthy), 0);
   EXPECT_THAT(slurm_.node(), HasSubstr("being installed"));
   slurm_.nodes("n7|main|idle|Unknown|Unknown|none\n");
@@ -177,14 +179,14 @@ TEST_F(NewNodeTest, NeedsACleanSweepIfTheSiteWantsOne) {
   EXPECT_THAT(
       events(),
       ElementsAre(
-          "drained prolog: a new node, drained until a clean boot check and a clean sweep are in",
+          "drained prolog: a new node, drained until a clean boot check and a clean sweep",
           StartsWith("kept boot: not accepted: "),
           "kept periodic: not accepted: a clean sweep is missing, which muster hook boot runs",
           ::testing::AllOf(StartsWith("kept boot: not accepted: its sweep: "),
                            HasSubstr("muster-bench is missing")),
           StartsWith("kept boot: not accepted: its sweep: "),
           StartsWith("kept boot: not accepted: its sweep: "),
-          "resumed boot: accepted: a clean boot check and a clean sweep are in"));
+          "resumed boot: accepted after a clean boot check and a clean sweep"));
 }
 
 TEST_F(NewNodeTest, TheFirstHookOfTheBootDrainsAndSweepsAtOnceUnlessJobsStillRun) {
@@ -240,8 +242,9 @@ TEST_F(NewNodeTest, AnAdminAcceptsItAfterItLostItsState) {
   slurm_.nodes("n7|main|idle|Unknown|Unknown|none\n");
   EXPECT_EQ(hook("prolog", Verdict::healthy), 0);
   EXPECT_THAT(slurm_.node(), HasSubstr("|idle|"));
-  EXPECT_THAT(events(), ElementsAre(StartsWith("kept boot: "),
-                                    "resumed prolog: accepted: an admin put it into service"));
+  EXPECT_THAT(events(),
+              ElementsAre(StartsWith("kept boot: "),
+                          "resumed prolog: accepted: it was put into service, but not by muster"));
 }
 
 // The gate is turned on in a cluster that is in use.
@@ -269,7 +272,7 @@ TEST_F(NewNodeTest, ADryRunOnlyReports) {
   ASSERT_TRUE(is_drained_as_new());
   const auto before = events();
   EXPECT_EQ(hook("boot", Verdict::healthy, true), 0);
-  EXPECT_THAT(caller_.out(), HasSubstr("would resume: a clean boot check is in"));
+  EXPECT_THAT(caller_.out(), HasSubstr("would resume after a clean boot check"));
   EXPECT_TRUE(is_drained_as_new());
   EXPECT_EQ(events(), before);
 }
