@@ -83,6 +83,7 @@ int change_nodes(const Command& command, const std::string& text, const Caller& 
                                       .user = user_behind_sudo(caller.variables),
                                       .text = text,
                                       .now = wall_time(),
+                                      .rules = run.site.rules,
                                       .dry_run = command.dry_run,
                                       .tell = report};
     TRY_ASSIGN(const auto answers, change(request, *run.site.controller, run.history.get()));

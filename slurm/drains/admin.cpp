@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <functional>
 #include <optional>
+#include <set>
 #include <utility>
 
 #include "lib/base/text.hpp"
@@ -110,12 +111,24 @@ AdminAnswer send_and_verify(const NodeState& before, Controller& controller,
   return answer;
 }
 
+// In the same order, without repetitions.
+std::vector<std::string> each_once(const std::vector<std::string>& names) {
+  std::set<std::string_view> seen;
+  std::vector<std::string> once;
+  for (const auto& name : names) {
+    if (seen.insert(name).second) once.push_back(name);
+  }
+  return once;
+}
+
+constexpr const char* kNoSuchNode = "left alone: Slurm has no such node";
+
 // Others may act at the same time, so each node is judged by its state in Slurm right before.
 AdminAnswer treat_node(const std::string& name, const AdminRequest& request, Controller& controller,
                        History* history, const AdminAction& action) {
   const auto node = controller.node(name);
   auto objection = node                   ? action.objection(*node)
-                   : node.error().missing ? "left alone: Slurm has no such node"
+                   : node.error().missing ? kNoSuchNode
                                           : fmt::format("left alone: {}", node.error().message);
   if (!objection.empty()) {
     AdminAnswer answer{.node = name, .what = std::move(objection)};
@@ -138,27 +151,42 @@ Result<std::vector<AdminAnswer>> treat_nodes(const AdminRequest& request, Contro
                                              History* history, const AdminAction& action) {
   TRY(controller.nodes(""));  // an error if Slurm does not answer at all
   std::vector<AdminAnswer> answers;
-  for (const auto& name : request.nodes) {
+  for (const auto& name : each_once(request.nodes)) {
     answers.push_back(treat_node(name, request, controller, history, action));
   }
   return answers;
 }
 
-// Sends the memory with `accepted`. Returns why not, or an empty string.
-std::string send_accepted(const NodeState& node, const AdminRequest& request,
-                          Controller& controller) {
-  if (!may_remember(node)) {
-    return fmt::format(
-        "left alone: its field in Slurm has a text of the site's: \"{}\"; muster resume {} puts it "
-        "back into service",
-        printable(node.memory, 80), node.name);
+// Why the drain of this node cannot be accepted; empty if it can.
+std::string accept_objection(const NodeState* node, std::string_view check, const Rules& rules) {
+  if (node == nullptr) return kNoSuchNode;
+  if (!was_drained_by_us(*node) || shown_drain(*node).check != check) {
+    return fmt::format("left alone: it is not drained for {}", printable(check, 80));
   }
+  const auto why = why_not_remembered(*node, rules);
+  if (why.empty()) return "";
+  return fmt::format("left alone: {}; muster resume {} puts it back into service", why, node->name);
+}
+
+// Sends the memory with `accepted`. Returns why not, or an empty string.
+std::string send_accepted(const NodeState& node, Time now, Controller& controller) {
   auto drain = shown_drain(node);
-  if (drain.at == Time{}) drain.at = request.now;
+  if (drain.at == Time{}) drain.at = now;
   drain.accepted = true;
   if (!lost_its_reason(node)) drain.reason = short_hash(without_reboot(node.reason));
   const auto sent = controller.remember(node.name, to_text(drain));
   return sent ? std::string() : fmt::format("not done: {}", sent.error().message);
+}
+
+// The nodes in the request; if it names none, all that are drained for the check.
+std::vector<std::string> nodes_to_accept(const AdminRequest& request, std::string_view check,
+                                         const std::vector<NodeState>& cluster) {
+  if (!request.nodes.empty()) return each_once(request.nodes);
+  std::vector<std::string> names;
+  for (const auto& node : cluster) {
+    if (was_drained_by_us(node) && shown_drain(node).check == check) names.push_back(node.name);
+  }
+  return names;
 }
 
 bool shows_accepted(const std::vector<NodeState>& cluster, const std::string& name) {
@@ -207,16 +235,15 @@ Result<std::vector<AdminAnswer>> accept_drains(const AdminRequest& request, std:
                                                Controller& controller, History* history) {
   TRY_ASSIGN(const auto cluster, all_nodes(controller));
   std::vector<AdminAnswer> answers;
-  for (const auto& node : cluster.nodes) {
-    const bool is_named = request.nodes.empty() || std::ranges::count(request.nodes, node.name) > 0;
-    const auto drain = shown_drain(node);
-    if (!is_named || !was_drained_by_us(node) || drain.check != check) continue;
-    AdminAnswer answer{.node = node.name};
-    if (request.dry_run) {
+  for (auto& name : nodes_to_accept(request, check, cluster.nodes)) {
+    const auto* const node = find_node(cluster.nodes, name);
+    AdminAnswer answer{.node = std::move(name),
+                       .what = accept_objection(node, check, request.rules)};
+    if (answer.what.empty() && request.dry_run) {
       answer.done = true;
       answer.what = "would be accepted";
-    } else if (!drain.accepted) {
-      answer.what = send_accepted(node, request, controller);
+    } else if (answer.what.empty() && !shown_drain(*node).accepted) {
+      answer.what = send_accepted(*node, request.now, controller);
     }
     answers.push_back(std::move(answer));
   }

@@ -10,6 +10,7 @@
 
 #include "slurm/cluster/controller.hpp"
 #include "slurm/history/history.hpp"
+#include "slurm/policy/node_memory.hpp"
 
 namespace muster::slurm {
 
@@ -18,6 +19,7 @@ struct AdminRequest {
   std::string user;  // the admin
   std::string text;  // why; of a drain
   Time now{};
+  Rules rules = {};
   bool dry_run = false;
   std::function<void(const Event&)> tell = {};  // for syslog; not called in a dry run
 };
@@ -30,8 +32,8 @@ struct AdminAnswer {
   bool operator==(const AdminAnswer&) const = default;
 };
 
-// Each function returns one answer per node, and adds an event for each to the history, if there is
-// one. An error: Slurm does not answer, and nothing was done.
+// Each function returns one answer per node, however often it is named, and adds an event for each
+// to the history, if there is one. An error: Slurm does not answer, and nothing was done.
 
 // Drains each node that is in service or was drained by muster. The reason becomes the admin's, and
 // muster no longer resumes the node on its own.

@@ -86,6 +86,12 @@ TEST_F(AdminTest, ResumesNodesDrainedByMusterOrAnAdmin) {
   EXPECT_EQ(heard.back(), "refused n004: alice: not resumed: left alone: it is in service");
 }
 
+TEST_F(AdminTest, ANodeThatIsNamedTwiceIsChangedOnce) {
+  EXPECT_THAT(drain({"n001", "n002", "n001"}), ElementsAre(AdminAnswer{"n001", true, "drained"},
+                                                           AdminAnswer{"n002", true, "drained"}));
+  EXPECT_THAT(resume({"n001", "n001"}), ElementsAre(AdminAnswer{"n001", true, "resumed"}));
+}
+
 TEST_F(AdminTest, ResumesAndDrainsNodesThatArePoweredDown) {
   run(sick());
   cluster.node("n001").state = "drained~";
@@ -258,8 +264,12 @@ TEST_F(AcceptingTest, LetsTheCheckDrainAgainAndKeepsItsDrains) {
 }
 
 TEST_F(AcceptingTest, AcceptsOnlyNamedNodes) {
-  request.nodes = {"n002", "n050"};
-  EXPECT_THAT(accept(), SizeIs(1));
+  request.nodes = {"n002", "n050", "n002", "n9"};
+  EXPECT_THAT(
+      accept(),
+      ElementsAre(Field(&AdminAnswer::done, true),
+                  AdminAnswer{"n050", false, "left alone: it is not drained for gpu.persistence"},
+                  AdminAnswer{"n9", false, "left alone: Slurm has no such node"}));
   EXPECT_TRUE(shown_drain(cluster.node("n002")).accepted);
   EXPECT_FALSE(shown_drain(cluster.node("n001")).accepted);
 }
@@ -276,7 +286,7 @@ TEST_F(AcceptingTest, KeepsATextOfTheSite) {
   const auto answers = accept();
   ASSERT_THAT(answers, SizeIs(5));
   EXPECT_FALSE(answers[0].done);
-  EXPECT_THAT(answers[0].what, HasSubstr("rack 7"));
+  EXPECT_THAT(answers[0].what, HasSubstr("holds text that muster did not write"));
   EXPECT_EQ(cluster.node("n001").memory, "rack 7");
 }
 
@@ -295,6 +305,18 @@ TEST_F(AcceptingTest, ADryRunWritesNothing) {
   controller.calls.clear();  // the node that was refused has said so
   EXPECT_THAT(accept(), Each(Field(&AdminAnswer::what, "would be accepted")));
   EXPECT_EQ(count("remember"), 0U);
+}
+
+// As the real run.
+TEST_F(AcceptingTest, ADryRunLeavesANodeAloneThatCannotRemember) {
+  request.dry_run = true;
+  cluster.node("n001").memory = "rack 7";
+  EXPECT_FALSE(accept().front().done);
+  request.rules.memory = "none";
+  for (const auto& answer : accept()) {
+    EXPECT_FALSE(answer.done);
+    EXPECT_THAT(answer.what, HasSubstr("left alone: "));
+  }
 }
 
 }  // namespace
