@@ -73,15 +73,19 @@ std::string exceeded(const Others& others, const std::string& partition, const N
         "{0} of {0} nodes that muster may drain in partition {1} within {2} are drained", most,
         partition, to_string(rules.drain_window));
   }
-  const bool repair = needs_repair(drain.remedy);
-  const auto standing = repair ? allowance(up, rules.most_in_repair, rules.most_in_repair_nodes)
-                               : allowance(up, rules.most_standing, rules.most_standing_nodes);
-  const auto of_kind = others.count(partition, [&](const NodeState& other) {
-    return others.of_all(other) && needs_repair(shown_drain(other).remedy) == repair;
+  const auto in_repair = others.count(partition, [&](const NodeState& other) {
+    return others.of_all(other) && needs_repair(shown_drain(other).remedy);
   });
-  if (of_kind < standing) return "";
+  const auto standing = others.count(partition, others.of_all) - in_repair;
+  const auto most_in_repair = allowance(up, rules.most_in_repair, rules.most_in_repair_nodes);
+  const bool repair = needs_repair(drain.remedy);
+  const auto allowed =
+      repair ? most_in_repair : allowance(up, rules.most_standing, rules.most_standing_nodes);
+  if ((repair ? in_repair : count_standing(standing, in_repair, most_in_repair)) < allowed) {
+    return "";
+  }
   return fmt::format(
-      "{0} of {0} nodes that may be drained {1} at a time in partition {2} are drained", standing,
+      "{0} of {0} nodes that may be drained {1} at a time in partition {2} are drained", allowed,
       repair ? "for repair" : "by muster", partition);
 }
 
@@ -149,6 +153,11 @@ std::size_t allowance(std::size_t size, std::string_view share, int nodes, std::
   const double exact = static_cast<double>(size) * parse_share(share).value_or(0) / kWhole;
   const auto most = std::max(fewest, static_cast<std::size_t>(exact + kRounding));
   return nodes == 0 ? most : std::min(most, static_cast<std::size_t>(nodes));
+}
+
+std::size_t count_standing(std::size_t standing, std::size_t in_repair,
+                           std::size_t most_in_repair) {
+  return standing + std::max(in_repair, most_in_repair) - most_in_repair;
 }
 
 bool is_in(const NodeState& node, std::string_view partition) {

@@ -24,6 +24,11 @@ namespace muster::slurm {
 [[nodiscard]] std::size_t allowance(std::size_t size, std::string_view share, int nodes,
                                     std::size_t fewest = 1);
 
+// The drains that take room from most_standing: `standing`, and of those in repair the ones beyond
+// their own limit. A node whose fault worsens stays drained beyond it.
+[[nodiscard]] std::size_t count_standing(std::size_t standing, std::size_t in_repair,
+                                         std::size_t most_in_repair);
+
 [[nodiscard]] bool is_in(const NodeState& node, std::string_view partition);
 // The number of the partition's nodes that are up. If most nodes are powered down, a share of all
 // nodes could be all nodes that are up.

@@ -87,7 +87,9 @@ std::vector<UsedUp> used_up(const std::vector<NodeState>& cluster, const Rules& 
       }
     };
     add("most_drained", rules.most_drained, rules.most_drained_nodes, counts.window);
-    add("most_standing", rules.most_standing, rules.most_standing_nodes, counts.standing);
+    const auto most_in_repair = allowance(up, rules.most_in_repair, rules.most_in_repair_nodes);
+    add("most_standing", rules.most_standing, rules.most_standing_nodes,
+        count_standing(counts.standing, counts.repair, most_in_repair));
     add("most_in_repair", rules.most_in_repair, rules.most_in_repair_nodes, counts.repair);
   }
   return limits;

@@ -126,6 +126,22 @@ TEST(RepairTest, DrainsAThirdOfFourNodesIfTwoAreInRepair) {
             "2 of 2 nodes that may be drained by muster at a time in partition main are drained");
 }
 
+// A node whose fault worsens stays drained, but frees no room for others.
+TEST(RepairTest, NodesBeyondTheLimitTakeTheRoomOfOtherDrains) {
+  Rules rules;
+  rules.most_in_repair = "10%";
+  auto nodes = idle_nodes(4);
+  for (std::size_t i = 0; i < 2; ++i) nodes[i] = drained(nodes[i], kRepair, kNow - days(7));
+  const auto one_more = [&](Remedy remedy) {
+    return used_up_share(nodes[3], nodes, rules, kNow, {.check = "gpu.count", .remedy = remedy});
+  };
+  EXPECT_EQ(one_more(Remedy::reboot), "");
+  nodes[2] = drained(nodes[2], kLimits, kNow - days(6));
+  EXPECT_EQ(one_more(Remedy::reboot),
+            "2 of 2 nodes that may be drained by muster at a time in partition main are drained");
+  EXPECT_NE(one_more(Remedy::report_to_provider), "");
+}
+
 TEST(RepairTest, LimitsSmallPartitions) {
   EXPECT_EQ(one_more(2, {kRepair}, Remedy::fix_config), "");
   EXPECT_NE(one_more(2, {kRepair}, Remedy::report_to_provider), "");  // one is left
