@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
 #include <optional>
 
@@ -151,15 +152,20 @@ void check_timeout(const Config& config, const slurm::Rules& rules, SetupLines& 
   const auto allowed = number_of(config, kKey);
   const Seconds tests{rules.epilog_tests.empty() ? 0 : rules.tests_budget.value};
   const auto longest =
-      std::max(rules.prolog_budget, Seconds{rules.epilog_budget.value + tests.value});
+      std::ceil(std::max(rules.prolog_budget.value, rules.epilog_budget.value + tests.value));
+  constexpr double kForReporting = 2;  // if something hangs
+  const auto right = std::max(60.0, longest + kForReporting + 3);
   if (!allowed || *allowed >= kNone) {
-    lines.warn(kKey, "is not set: a prolog that hangs in the kernel holds its job forever; set 60");
-  } else if (static_cast<double>(*allowed) > longest.value) {
+    lines.warn(kKey, fmt::format("is not set: a prolog that hangs in the kernel holds its job "
+                                 "forever; set {:.0f}",
+                                 right));
+  } else if (static_cast<double>(*allowed) >= longest + kForReporting) {
     lines.ok(kKey, fmt::format("{} s", *allowed));
   } else {
-    lines.fail(kKey, fmt::format("is {} s, and a hook may take {}: Slurm drains the node of a hook "
-                                 "that it ends; set 60, or lower the budgets in muster.yaml",
-                                 *allowed, to_string(longest)));
+    lines.fail(kKey, fmt::format("is {} s, and a hook may take {:.0f} s and a little more if something "
+                                 "hangs: Slurm drains the node of a hook that it ends; set {:.0f}, "
+                                 "or lower the budgets in muster.yaml",
+                                 *allowed, longest, right));
   }
 }
 

@@ -130,7 +130,7 @@ INSTANTIATE_TEST_SUITE_P(
         BrokenCase{"KeyOfTheSite", [](T& setup) { setup.write_site("  drian: true\n"); },
                    "failure   muster.yaml: "},
         BrokenCase{"NodeOfAnotherName", [](T& setup) { setup.node_ = "n8"; },
-                   "failure   node: Slurm has no node n8"},
+                   "failure   node: no partition of Slurm has a node n8"},
         BrokenCase{"PrologIsGone", [](T& setup) { setup.dir_.remove("hooks/prolog"); },
                    "hooks/prolog does not exist: Slurm drains every node that a job comes to"},
         BrokenCase{"EpilogIsNotExecutable",
@@ -156,6 +156,15 @@ INSTANTIATE_TEST_SUITE_P(
                      setup.write_site("  epilog_tests: gpu.copy\n");
                    },
                    "failure   PrologEpilogTimeout: is 50 s, and a hook may take 55 s"},
+        BrokenCase{"SlurmEndsLongTestsFirst",
+                   [](T& setup) {
+                     setup.write_site("  epilog_tests: gpu.copy\n  tests_budget: 10 min\n");
+                   },
+                   "is 60 s, and a hook may take 625 s and a little more if something hangs: Slurm "
+                   "drains the node of a hook that it ends; set 630, or"},
+        BrokenCase{"NoTimeToReportAHang",
+                   [](T& setup) { setup.config_["PrologEpilogTimeout"] = "26"; },
+                   "failure   PrologEpilogTimeout: is 26 s"},
         BrokenCase{"TestsCannotRun", [](T& setup) { setup.write_site("  boot_tests: gpu.*\n"); },
                    "muster-bench cannot be run: no node could be tested"},
         BrokenCase{"StateFolderIsWritableByAll",
