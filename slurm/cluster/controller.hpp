@@ -27,7 +27,7 @@ class Controller {
 
   // All nodes of the partitions of `node`; of the whole cluster if it is empty.
   [[nodiscard]] virtual Result<std::vector<NodeState>> nodes(std::string_view node) = 0;
-  // Returns one node; the error is `missing` if Slurm has no node with this name.
+  // Returns one node; the error is `missing` if no partition has a node with this name.
   [[nodiscard]] virtual Result<NodeState> node(std::string_view name);
   // All nodes with their hosts.
   [[nodiscard]] virtual Result<std::vector<NodeName>> names() = 0;

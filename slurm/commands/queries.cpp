@@ -122,6 +122,11 @@ int run_status(const StatusCommand& command, const Caller& caller) {
                                  history ? &*history : nullptr);
   status.hidden = cluster->hidden.size();
   if (!history && !history.error().missing) status.history = history.error().message;
+  for (const auto& name : command.nodes) {
+    if (find_node(cluster->nodes, name) != nullptr) continue;
+    caller.console.note(
+        fmt::format("muster: no partition of Slurm has a node {}", printable(name, 100)));
+  }
   const auto text =
       command.form == EventForm::json ? slurm::to_json(status) : slurm::to_text(status, rules);
   return deliver(caller, "", text, kExitHealthy);

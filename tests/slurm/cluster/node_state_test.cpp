@@ -228,7 +228,7 @@ TEST(NodeNamesTest, AHostWithoutANodeIsMissing) {
   const auto node = node_on({{"n1", "gpu-1"}}, "login");
   ASSERT_FALSE(node);
   EXPECT_EQ(node.error(),
-            (Error{.message = "Slurm has no node on the host login", .missing = true}));
+            (Error{.message = "no partition of Slurm has a node on the host login", .missing = true}));
 }
 
 TEST(NodeNamesTest, PrefersTheNodeWithTheHostsName) {

@@ -62,7 +62,7 @@ TEST_F(SlurmNamesTest, ANodeOfThisHostsNameOnAnotherHostIsNotTouched) {
   EXPECT_THAT(slurm_.node(), StartsWith("gpu-7|main|idle|"));
   EXPECT_THAT(caller_.out(),
               HasSubstr("muster: refused gpu-7: nhc.check_hw_eth eth9: Slurm could not be "
-                        "asked: Slurm has no node on "
+                        "asked: no partition of Slurm has a node on "
                         "the host gpu-7.example.org"));
 }
 
@@ -127,6 +127,12 @@ TEST_F(StatusCommandTest, AsksSlurmOnce) {
   EXPECT_EQ(status(), 0);
   EXPECT_THAT(caller_.out(), HasSubstr("1 node: 1 in service"));
   EXPECT_EQ(content("asked"), "asked\n");
+}
+
+// Such as one that is in no partition.
+TEST_F(StatusCommandTest, NamesANodeThatSlurmDoesNotList) {
+  EXPECT_EQ(status({.nodes = {"n7", "n24"}}), 0);
+  EXPECT_EQ(caller_.notes(), "muster: no partition of Slurm has a node n24\n");
 }
 
 TEST_F(StatusCommandTest, IsUndecidedIfSlurmDoesNotAnswer) {
