@@ -94,12 +94,22 @@ int change_nodes(const Command& command, const std::string& text, const Caller& 
   });
 }
 
+// An error unless the file is a report that may accuse nodes. To try again would not help.
+Attempt<Report> read_job_report(const std::string& file) {
+  auto report = read_report(file);
+  if (!report) return bad_configuration(report.error());
+  if (!report->nodes.empty()) return *std::move(report);
+  return bad_configuration({.message = fmt::format("{}: not the report of a job, expected one of "
+                                                   "muster-bench locate",
+                                                   printable(file))});
+}
+
 // Drains the nodes that a benchmark accuses, by the rules of a hook.
 int drain_reported(const DrainCommand& command, const Caller& caller) {
-  const auto report = read_report(command.report);
-  if (!report) return fail(caller, undecided(report.error()).value());
+  const auto report = read_job_report(command.report);
+  if (!report) return fail(caller, report.error());
   if (report->accused.empty()) {
-    caller.console.note("muster: the report accuses no node");
+    caller.console.note("muster: the report names no node as the cause");
     return kExitHealthy;
   }
   return run_as_admin(command, caller, [&](AdminRun& run, const auto& log) -> Result<bool> {

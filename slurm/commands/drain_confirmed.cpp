@@ -82,7 +82,7 @@ bool drain_accused(const Report& report, const std::vector<slurm::NodeName>& nam
                      .node = name,
                      .kind = "trouble",
                      .context = std::string(kSweep),
-                     .message = node ? "the report accuses the node and names no failure of it"
+                     .message = node ? "the report lists the node in accused, but has no failure of it"
                                      : node.error().message});
       all = false;
       continue;

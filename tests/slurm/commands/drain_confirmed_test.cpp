@@ -140,7 +140,7 @@ TEST_F(DrainAccusedTest, DrainsANodeThatIsAccusedOfADevicesFault) {
   EXPECT_THAT(reason("n002"), HasSubstr("muster: bench.locate gpu3 0003:00:00.0: HCA 3: "));
   report.findings[0].device = "host0020";
   EXPECT_FALSE(drain(report));
-  EXPECT_THAT(told_.back().message, HasSubstr("names no failure of it"));
+  EXPECT_THAT(told_.back().message, HasSubstr("has no failure of it"));
 }
 
 TEST_F(DrainAccusedTest, ReportsNodesBeyondTheShare) {

@@ -181,6 +181,27 @@ TEST_F(SlurmCommandsTest, AdminsCommandsBelowARootNeedAStateFolder) {
   EXPECT_THAT(caller_.notes(), HasSubstr("needs --state"));
 }
 
+// A script that tries again after status 2 would never end.
+TEST_F(SlurmCommandsTest, OnlyAReportOfAJobCanNameNodesToDrain) {
+  constexpr std::string_view kReport =
+      R"({{"schema":"muster.report/1",{}"profile":"p","context":"manual","started":"",
+"duration_ms":1,"verdict":"unhealthy","checks":[],"findings":[],"probes":[]}})";
+  const auto drain = [&](std::string_view text) {
+    dir_.write("report.json", std::string(text));
+    auto command = cable();
+    command.nodes.clear();
+    command.reason.clear();
+    command.report = path("report.json");
+    return run_drain(command, caller());
+  };
+  for (const auto& text : {std::string(), std::string("{}"), std::string("text"),
+                           fmt::format(kReport, R"("node":"n1",)"), fmt::format(kReport, "")}) {
+    EXPECT_EQ(drain(text), kExitConfiguration) << text;
+    EXPECT_THAT(caller_.notes(), HasSubstr("report.json: "));
+  }
+  EXPECT_EQ(drain(fmt::format(kReport, R"("nodes":["n1","n2"],"accused":[],)")), kExitHealthy);
+}
+
 // The example with its marks taken away; see the tests of the shipped profiles.
 TEST_F(SlurmCommandsTest, TheExampleForASiteShowsEveryKeyWithItsDefault) {
   const auto shipped = source_file("configs/muster.yaml");
