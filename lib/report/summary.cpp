@@ -215,7 +215,7 @@ std::string harmless(std::string_view text, std::size_t max_length) {
     if (text_width({&c, 1}) == 0) continue;  // a later byte of a character
     const char next = substitute(c);
     if (next == ' ' && (safe.empty() || safe.back() == ' ')) continue;
-    if (next == ',') remove_trailing_blanks(safe);
+    if (next == ',' || next == ':') remove_trailing_blanks(safe);
     safe.push_back(next);
   }
   remove_trailing_blanks(safe);

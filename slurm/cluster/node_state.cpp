@@ -178,7 +178,8 @@ Result<std::string> node_on(const std::vector<NodeName>& names, std::string_view
     if (is_same_host(name.host, host)) found.push_back(name.node);
   }
   if (found.empty()) {
-    return make_missing(fmt::format("no partition of Slurm has a node on the host {}", printable(host, 100)));
+    return make_missing(
+        fmt::format("no partition of Slurm has a node on the host {}", printable(host, 100)));
   }
   if (found.size() == 1) return found.front();
   const auto own = std::ranges::find(found, without_domain(host));

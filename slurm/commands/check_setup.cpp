@@ -127,8 +127,9 @@ class SetupCheck {
     if (!name) return std::nullopt;
     auto own = controller.node(*name);
     if (!own && own.error().missing) {
-      lines_.fail("node", fmt::format("no partition of Slurm has a node {}: see Nodes in slurm.conf",
-                                      printable(*name, 100)));
+      lines_.fail("node",
+                  fmt::format("no partition of Slurm has a node {}: see Nodes in slurm.conf",
+                              printable(*name, 100)));
     } else if (!own) {
       lines_.unreachable("node", own.error().message);
     }

@@ -59,7 +59,7 @@ void check_power_saving(const slurm::Config& config, const std::vector<slurm::Co
                         const slurm::NodeState& node, SetupLines& lines);
 
 // Checks everything in the environment that slurmd gives a hook, and prints a line for each item.
-// Changes nothing. Returns 0, 2 if Slurm could not be asked, or 78 if something must be fixed.
+// Changes nothing. Returns 0, 2 if Slurm cannot be reached, or 78 if something must be fixed.
 [[nodiscard]] int run_check_setup(const HookCommand& command, const Caller& caller,
                                   Deadline& deadline, const CheckNode& check_node);
 

@@ -140,7 +140,7 @@ void check_health(const Config& config, const slurm::Rules& rules, SetupLines& l
     lines.fail(kStates, fmt::format("is {}: drained nodes are not checked{}; write ANY,CYCLE",
                                     states, rules.resume ? ", and muster resumes none" : ""));
   } else if (!has_word(config, kStates, "CYCLE")) {
-    lines.warn(kStates, "has no CYCLE: all nodes are checked in the same second; write ANY,CYCLE");
+    lines.warn(kStates, "lacks CYCLE: all nodes are checked in the same second; write ANY,CYCLE");
   } else {
     lines.ok(kStates, states);
   }
@@ -162,10 +162,11 @@ void check_timeout(const Config& config, const slurm::Rules& rules, SetupLines& 
   } else if (static_cast<double>(*allowed) >= longest + kForReporting) {
     lines.ok(kKey, fmt::format("{} s", *allowed));
   } else {
-    lines.fail(kKey, fmt::format("is {} s, and a hook may take {:.0f} s and a little more if something "
-                                 "hangs: Slurm drains the node of a hook that it ends; set {:.0f}, "
-                                 "or lower the budgets in muster.yaml",
-                                 *allowed, longest, right));
+    lines.fail(kKey,
+               fmt::format("is {} s, and a hook may take {:.0f} s and a little more if something "
+                           "hangs: Slurm drains the node of a hook that it ends; set {:.0f}, "
+                           "or lower the budgets in muster.yaml",
+                           *allowed, longest, right));
   }
 }
 
@@ -173,12 +174,12 @@ void check_jobs(const Config& config, SetupLines& lines) {
   if (value_of(config, "Prolog").empty()) return;
   if (!has_word(config, "PrologFlags", "Alloc")) {
     lines.fail("PrologFlags",
-               "has no Alloc: the prologs of all nodes but the first run after the job has begun; "
+               "lacks Alloc: the prologs of all nodes but the first run after the job has begun; "
                "set PrologFlags=Alloc in slurm.conf");
   }
   if (!has_word(config, "SchedulerParameters", "nohold_on_prolog_fail")) {
     lines.warn("SchedulerParameters",
-               "has no nohold_on_prolog_fail: a job that is kept from a sick node is held until an "
+               "lacks nohold_on_prolog_fail: a job that is kept from a sick node is held until an "
                "admin releases it");
   }
   if (number_of(config, "JobRequeue") == 0U) {
@@ -252,7 +253,7 @@ void check_power_saving(const Config& config, const std::vector<Config>& partiti
   }
   if (release_of(config) < k2302 && !has_word(config, "PrivateData", "cloud")) {
     lines.warn("PrivateData",
-               "has no cloud: sinfo and muster status do not list all nodes that are powered down, "
+               "lacks cloud: sinfo and muster status do not list all nodes that are powered down, "
                "drained or not; set PrivateData=cloud in slurm.conf");
   }
 }

@@ -78,12 +78,13 @@ bool drain_accused(const Report& report, const std::vector<slurm::NodeName>& nam
     const auto node = slurm::node_on(names, name);
     auto failures = failures_of(report, name);
     if (!node || failures.empty()) {
-      services.tell({.at = services.now(),
-                     .node = name,
-                     .kind = "trouble",
-                     .context = std::string(kSweep),
-                     .message = node ? "the report lists the node in accused, but has no failure of it"
-                                     : node.error().message});
+      services.tell(
+          {.at = services.now(),
+           .node = name,
+           .kind = "trouble",
+           .context = std::string(kSweep),
+           .message = node ? "the report lists the node in accused, but has no failure of it"
+                           : node.error().message});
       all = false;
       continue;
     }

@@ -406,7 +406,7 @@ class HookRun {
   // Reports once per boot, and again if Slurm has answered in between, so that an installation
   // that cannot reach Slurm is noticed before the first node is sick.
   void report_unreachable(const std::string& why, const std::string& boot_id) {
-    constexpr std::string_view kUnreachable = "Slurm could not be asked: ";
+    constexpr std::string_view kUnreachable = "cannot reach Slurm: ";
     if (history_ && !command_.dry_run) {
       const auto look = last_look_ ? last_look_->last() : std::nullopt;
       const auto asked_at = look ? look->at : slurm::Time{};

@@ -55,7 +55,7 @@ class GateKeeper {
   std::optional<Gate> look_at(slurm::Controller& controller, const Report* swept) {
     const auto nodes = controller.nodes(node_.name);
     if (!nodes) {
-      report("trouble", fmt::format("Slurm could not be asked: {}", nodes.error().message));
+      report("trouble", fmt::format("cannot reach Slurm: {}", nodes.error().message));
       return Gate::open;
     }
     const auto* const found = slurm::find_node(*nodes, node_.name);

@@ -32,7 +32,11 @@ std::string left_alone(const NodeState& node) {
   const auto by = node.user.empty() ? "" : fmt::format(" by {}", printable(node.user, 40));
   const auto reason =
       node.reason.empty() ? "" : fmt::format(": \"{}\"", printable(node.reason, kLongestQuote));
-  return fmt::format("left alone: it is {}{}{}", printable(node.state, 40), by, reason);
+  const auto state = printable(node.state, 40);
+  return standing_of(node) == Standing::drained
+             ? fmt::format("left alone: it is {}{}{}", state, by, reason)
+             : fmt::format("left alone: its state is \"{}\"{}{}", state,
+                           by.empty() ? by : fmt::format(", set{}", by), reason);
 }
 
 // The node's memory with this admin's drain in place of muster's; nothing if muster may not write

@@ -323,8 +323,9 @@ void Enforcement::verify_drain(const Result<void>& sent, bool is_compared) {
   const auto beyond = beyond_share(*situation_.node, situation_.cluster, request_.rules);
   if (!beyond.empty()) {
     return take_back(
-        fmt::format("put back into service, because other nodes were drained first, {}: {}", beyond,
-                    decision.why));
+        fmt::format("put back into service, because other nodes were drained first: {}. Its fault "
+                    "is {}",
+                    beyond, decision.why));
   }
   if (!is_compared) {
     return report_problem(fmt::format(
@@ -422,7 +423,7 @@ void Enforcement::give_up() {
   result_.decision = decide(situation_);
   result_.out_of_reach = true;
   if (result_.decision.sick) {
-    refuse(fmt::format("Slurm could not be asked: {}", situation_.trouble));
+    refuse(fmt::format("cannot reach Slurm: {}", situation_.trouble));
   }
 }
 

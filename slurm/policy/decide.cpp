@@ -162,8 +162,13 @@ Decision stay_drained(const Situation& situation, const Finding& finding, Decisi
     }
   }
   decision.action = Action::keep;
-  decision.why = fmt::format("{} {}", subject_of(finding.check, finding.device),
-                             finding.outcome == Outcome::fail ? "still fails" : "is still unknown");
+  const bool fails = finding.outcome == Outcome::fail;
+  const auto subject = subject_of(finding.check, finding.device);
+  decision.why =
+      finding.check == drain->check
+          ? fmt::format("{} {}", subject, fails ? "still fails" : "is still unknown")
+          : fmt::format("{} {}; the node was drained for {}", subject,
+                        fails ? "fails" : "is unknown", subject_of(drain->check, drain->device));
   return decision;
 }
 
@@ -229,8 +234,9 @@ Decision decide_recovery(const Situation& situation, const NodeMemory& drain) {
   decision.why = waits_for(situation, drain);
   if (!decision.why.empty()) return decision;
   decision.action = Action::resume;
-  decision.why = fmt::format("clean run {} of {}: {} passes", drain.clean + 1,
-                             situation.rules.clean_runs, drain.check);
+  const int runs = drain.clean + 1;  // more than needed after another obstacle
+  decision.why = fmt::format("clean run {} of {}: {} passes", runs,
+                             std::max(runs, situation.rules.clean_runs), drain.check);
   return decision;
 }
 
@@ -269,7 +275,7 @@ std::string flapping(const std::vector<Time>& drains, const Rules& rules, Time n
   const auto count =
       std::ranges::count_if(drains, [&](Time at) { return at > since && at <= now; });
   if (count < rules.flaps) return "";
-  return fmt::format("drain {} within {}", count, to_string(rules.flap_window));
+  return fmt::format("{} drains within {}", count, to_string(rules.flap_window));
 }
 
 int seriousness(Remedy remedy) {

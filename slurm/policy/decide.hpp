@@ -92,7 +92,7 @@ enum class Cleanness {
 // however often it happened.
 [[nodiscard]] bool is_left_by_a_job(std::string_view check);
 
-// "drain 3 within 24 h" if that many of `drains` need an admin; else empty.
+// "3 drains within 24 h" if that many of `drains` need an admin; else empty.
 [[nodiscard]] std::string flapping(const std::vector<Time>& drains, const Rules& rules, Time now);
 
 }  // namespace muster::slurm

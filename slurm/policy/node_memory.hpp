@@ -65,7 +65,8 @@ inline constexpr std::size_t kMaxDrains = 16;
 // Whether muster may write the field: it is empty, or muster wrote it.
 [[nodiscard]] bool may_remember(const NodeState& node);
 
-// Why clean runs of the node cannot be counted, so that only an admin resumes it; empty if they can.
+// Why clean runs of the node cannot be counted, so that only an admin resumes it; empty if they
+// can.
 [[nodiscard]] std::string why_not_remembered(const NodeState& node, const Rules& rules);
 
 // Eight hex digits, the same in every version and on every machine.
@@ -100,9 +101,9 @@ inline constexpr std::size_t kMaxDrains = 16;
 [[nodiscard]] std::optional<NodeMemory> own_drain(const NodeState& node);
 
 // Whether muster drained the node for a fault and it is still out of service: the nodes that limits
-// and the status count. The reason outlasts the state, so a node that is now down or rebooting still
-// counts. A node that Slurm put back into service while powering it down does not, nor one with an
-// admin's own text after "muster: ".
+// and the status count. The reason outlasts the state, so a node that is now down or rebooting
+// still counts. A node that Slurm put back into service while powering it down does not, nor one
+// with an admin's own text after "muster: ".
 [[nodiscard]] bool was_drained_by_us(const NodeState& node);
 
 // Whether this is a new node that has not been accepted yet. It has no fault and counts towards no

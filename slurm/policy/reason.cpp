@@ -98,7 +98,7 @@ std::optional<ReasonParts> parse_reason(std::string_view reason) {
   ReasonParts parts{.check = std::string(subject.substr(0, blank))};
   if (blank != std::string_view::npos) parts.device = subject.substr(blank + 1);
   if (parts.device == "node") return std::nullopt;  // subject_of leaves it out
-  const auto semicolon = reason.rfind("; ");  // the message has none
+  const auto semicolon = reason.rfind("; ");        // the message has none
   if (semicolon == std::string_view::npos) return parts;
   const auto remedy = remedy_of(reason.substr(semicolon + 2));
   if (!remedy) return std::nullopt;

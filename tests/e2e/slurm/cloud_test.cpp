@@ -194,7 +194,7 @@ TEST_F(CloudInSlurm, CheckSetupNamesWhatHappensToADrainedNode) {
   const auto found = check();
   EXPECT_THAT(found, AllOf(HasSubstr("warning   SuspendTime: is 3600 s in partition main: "),
                            HasSubstr("warning   SlurmctldParameters: has idle_on_node_suspend")));
-  EXPECT_EQ(found.find("warning   PrivateData: has no cloud") != std::string::npos,
+  EXPECT_EQ(found.find("warning   PrivateData: lacks cloud") != std::string::npos,
             is_before("23.02"))
       << found;
 }

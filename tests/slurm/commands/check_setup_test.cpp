@@ -139,7 +139,7 @@ INSTANTIATE_TEST_SUITE_P(
         BrokenCase{"MusterIsGone", [](T& setup) { setup.dir_.remove("muster"); },
                    "/muster, which does not exist"},
         BrokenCase{"PrologsRunTooLate", [](T& setup) { setup.config_["PrologFlags"] = "Contain"; },
-                   "failure   PrologFlags: has no Alloc"},
+                   "failure   PrologFlags: lacks Alloc"},
         BrokenCase{"DrainedNodesAreNotChecked",
                    [](T& setup) { setup.config_["HealthCheckNodeState"] = "IDLE"; },
                    "failure   HealthCheckNodeState: is IDLE: drained nodes are not checked, and "
@@ -245,8 +245,8 @@ TEST_F(CheckSetupTest, LesserFaultsAreWarnings) {
   const auto lines = check();
   EXPECT_EQ(status_, 0) << lines;
   for (const auto* line :
-       {"warning   JobRequeue: is 0", "warning   SchedulerParameters: has no nohold_on_prolog_fail",
-        "warning   PrologEpilogTimeout: is not set", "warning   HealthCheckNodeState: has no CYCLE",
+       {"warning   JobRequeue: is 0", "warning   SchedulerParameters: lacks nohold_on_prolog_fail",
+        "warning   PrologEpilogTimeout: is not set", "warning   HealthCheckNodeState: lacks CYCLE",
         "warning   Epilog: is not set in slurm.conf",
         "does not name muster: it must call muster hook periodic", "warning   profile: generic"}) {
     EXPECT_THAT(lines, HasSubstr(line));
@@ -266,7 +266,7 @@ TEST_F(CheckSetupTest, PowerSavingOfADrainedNodeIsNamed) {
        "SuspendTime=300",
        {"warning   SuspendTime: is 300 s in partition main: Slurm powers a drained node down",
         "set SuspendTime=INFINITE for its partition, or SuspendExcNodes in slurm.conf",
-        "warning   PrivateData: has no cloud"},
+        "warning   PrivateData: lacks cloud"},
        {"idle_on"}},
       {{{"SuspendTime", "600 sec"}, {"SLURM_VERSION", "24.11.5"}},
        "SuspendTime=GLOBAL",

@@ -60,10 +60,11 @@ TEST_F(SlurmNamesTest, ANodeOfThisHostsNameOnAnotherHostIsNotTouched) {
   slurm_.names("gpu-7|gpu-8\n");
   EXPECT_EQ(hook(), 0);
   EXPECT_THAT(slurm_.node(), StartsWith("gpu-7|main|idle|"));
-  EXPECT_THAT(caller_.out(),
-              HasSubstr("muster: refused gpu-7: nhc.check_hw_eth eth9: Slurm could not be "
-                        "asked: no partition of Slurm has a node on "
-                        "the host gpu-7.example.org"));
+  EXPECT_THAT(
+      caller_.out(),
+      HasSubstr(
+          "muster: refused gpu-7: nhc.check_hw_eth eth9: cannot reach Slurm: no partition of Slurm "
+          "has a node on the host gpu-7.example.org"));
 }
 
 TEST_F(SlurmNamesTest, NoNodeIsTouchedIfSlurmDoesNotNameIt) {

@@ -281,12 +281,10 @@ class HookTest : public SlurmCommandsTest {
 TEST_F(HookTest, PassesWithoutSlurmAndReportsIt) {
   write_rules(kDrainUnknown);
   EXPECT_EQ(hook(command("boot")), 0);
-  EXPECT_THAT(
-      caller_.out(),
-      HasSubstr("muster: refused n7: host.cpu: Slurm could not be asked: SLURM_CONF names a "
-                "missing file"));
-  EXPECT_THAT(events(),
-              ElementsAre(StartsWith("refused boot: host.cpu: Slurm could not be asked")));
+  EXPECT_THAT(caller_.out(),
+              HasSubstr("muster: refused n7: host.cpu: cannot reach Slurm: SLURM_CONF names a "
+                        "missing file"));
+  EXPECT_THAT(events(), ElementsAre(StartsWith("refused boot: host.cpu: cannot reach Slurm")));
 }
 
 TEST_F(HookTest, DoesNotAskSlurmAboutAHealthyNodeSeenRecently) {
@@ -310,7 +308,7 @@ TEST_F(HookTest, AHealthyNodeReportsOncePerBootThatSlurmCannotBeAsked) {
   for (const auto* context : {"periodic", "prolog", "periodic"}) {
     EXPECT_EQ(hook(command(context)), 0);
   }
-  const auto says = StartsWith("trouble periodic: Slurm could not be asked: SLURM_CONF names");
+  const auto says = StartsWith("trouble periodic: cannot reach Slurm: SLURM_CONF names");
   EXPECT_THAT(events(), ElementsAre(says));
   boot("1d0ab6c2-3a5e-4c0e-9a54-0d3c3f0a1b02");
   EXPECT_EQ(hook(command("periodic")), 0);
@@ -327,10 +325,10 @@ TEST_F(HookTest, AHealthCheckReportsThatSlurmsProgramsBroke) {
   slurm_.program("scontrol", "echo 'libslurm.so.38: cannot open shared object file' >&2; exit 127");
   for (int i = 0; i < 3; ++i) check();
   const auto broken =
-      "trouble periodic: Slurm could not be asked: scontrol ended with status 127: "
+      "trouble periodic: cannot reach Slurm: scontrol ended with status 127: "
       "libslurm.so.38: cannot open shared object file";
   EXPECT_THAT(events(), ElementsAre(broken));
-  EXPECT_THAT(caller_.out(), HasSubstr("muster: trouble n7: Slurm could not be asked: scontrol"));
+  EXPECT_THAT(caller_.out(), HasSubstr("muster: trouble n7: cannot reach Slurm: scontrol"));
   std::filesystem::remove(path("bin/sinfo"));
   check();
   EXPECT_THAT(events(), ElementsAre(broken));
@@ -366,7 +364,7 @@ TEST_F(HookTest, ADryRunReportsThatSlurmCannotBeAsked) {
   dir_.write("root/proc/sys/kernel/random/boot_id", "1d0ab6c2-3a5e-4c0e-9a54-0d3c3f0a1b01\n");
   for (int run = 1; run <= 2; ++run) {
     EXPECT_EQ(hook(dry("periodic")), 0);
-    EXPECT_THAT(caller_.out(), HasSubstr("muster: trouble n7: Slurm could not be asked: "));
+    EXPECT_THAT(caller_.out(), HasSubstr("muster: trouble n7: cannot reach Slurm: "));
   }
   EXPECT_FALSE(std::filesystem::exists(path("state")));
 }
@@ -384,7 +382,7 @@ TEST_F(HookTest, ADrainWithoutEnoughTimeIsNotSent) {
                         // On a busy machine there may not even be time to ask for the node's state.
                         AnyOf(EndsWith(": not drained: too little of the hook's time is left to "
                                        "verify the drain"),
-                              HasSubstr(": Slurm could not be asked: ")))));
+                              HasSubstr(": cannot reach Slurm: ")))));
 }
 
 TEST_F(HookTest, ASickNodeIsDrainedEvenIfTheHistoryCannotBeWritten) {
@@ -408,7 +406,7 @@ TEST_F(HookTest, ADryRunWritesNoFile) {
   for (const auto* context : {"prolog", "epilog", "periodic", "boot"}) {
     EXPECT_EQ(hook(dry(context)), 0) << context;
   }
-  EXPECT_THAT(caller_.out(), HasSubstr("Slurm could not be asked"));
+  EXPECT_THAT(caller_.out(), HasSubstr("cannot reach Slurm"));
   EXPECT_EQ(files(), before);
 }
 

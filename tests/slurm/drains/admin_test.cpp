@@ -52,22 +52,25 @@ constexpr std::string_view kAdminsReason = "cable; muster-admin: alice";
 TEST_F(AdminTest, DrainsOnlyNodesInServiceOrDrainedByMuster) {
   cluster.drain("n002", "NHC: check_hw_ib");
   cluster.drain("n003", kReason);
-  EXPECT_THAT(drain({"n001", "n002", "n003", "n9"}),
-              ElementsAre(AdminAnswer{"n001", true, "drained"},
-                          AdminAnswer{"n002", false,
-                                      "left alone: it is drained by root: \"NHC: check_hw_ib\""},
-                          AdminAnswer{"n003", true, "drained"},
-                          AdminAnswer{"n9", false, "left alone: no partition of Slurm has this node"}));
+  EXPECT_THAT(
+      drain({"n001", "n002", "n003", "n9"}),
+      ElementsAre(
+          AdminAnswer{"n001", true, "drained"},
+          AdminAnswer{"n002", false, "left alone: it is drained by root: \"NHC: check_hw_ib\""},
+          AdminAnswer{"n003", true, "drained"},
+          AdminAnswer{"n9", false, "left alone: no partition of Slurm has this node"}));
   EXPECT_EQ(cluster.node("n001").reason, kAdminsReason);
   EXPECT_EQ(cluster.node("n002").reason, "NHC: check_hw_ib");
   EXPECT_EQ(cluster.node("n003").reason, kAdminsReason);
   EXPECT_THAT(remembered(), ElementsAre("drained", "refused", "drained", "refused"));
-  EXPECT_THAT(heard,
-              ElementsAre("drained n001: alice: drained",
-                          "refused n002: alice: not drained: left alone: it is drained by root: "
-                          "\"NHC: check_hw_ib\"",
-                          "drained n003: alice: drained",
-                          "refused n9: alice: not drained: left alone: no partition of Slurm has this node"));
+  EXPECT_THAT(
+      heard,
+      ElementsAre(
+          "drained n001: alice: drained",
+          "refused n002: alice: not drained: left alone: it is drained by root: "
+          "\"NHC: check_hw_ib\"",
+          "drained n003: alice: drained",
+          "refused n9: alice: not drained: left alone: no partition of Slurm has this node"));
 }
 
 TEST_F(AdminTest, ResumesNodesDrainedByMusterOrAnAdmin) {

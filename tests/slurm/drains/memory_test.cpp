@@ -58,7 +58,8 @@ TEST_F(MemoryTest, ADrainStaysUntilAnAdminResumesIfMusterMayNotWrite) {
   };
 
   for (const auto& [memory, text, why] :
-       {Case{"extra", "rack 7", "the node's field in Slurm (memory: extra) holds text that muster did"},
+       {Case{"extra", "rack 7",
+             "the node's field in Slurm (memory: extra) holds text that muster did"},
         Case{"none", "", "memory: none in muster.yaml"}}) {
     cluster = FakeCluster(4);
     controller.calls.clear();
@@ -199,7 +200,7 @@ TEST_F(MemoryTest, FlapsOutliveTheState) {
   }
   EXPECT_EQ(cluster.node("n001").state, "drained");
   EXPECT_EQ(memory().drains.size(), 3);
-  EXPECT_THAT(history_of("n001").events({})->back().message, HasSubstr("drain 3 within"));
+  EXPECT_THAT(history_of("n001").events({})->back().message, HasSubstr("3 drains within"));
 }
 
 TEST_F(MemoryTest, ADrainWithoutAMemoryIsKnownByItsReason) {

@@ -30,7 +30,7 @@ TEST_F(EnforceTest, ADeadSlurmctldIsReported) {
   EXPECT_FALSE(enforced.drained);
   EXPECT_THAT(kinds(enforced), ElementsAre("refused"));
   EXPECT_EQ(enforced.events[0].message,
-            "gpu.persistence gpu3: Slurm could not be asked: sinfo ended with status 1: Unable to "
+            "gpu.persistence gpu3: cannot reach Slurm: sinfo ended with status 1: Unable to "
             "contact slurm "
             "controller");
   EXPECT_EQ(record(), std::nullopt);
@@ -46,8 +46,7 @@ TEST_F(EnforceTest, ReportsWhySlurmCannotBeAsked) {
   EXPECT_TRUE(enforced.out_of_reach);
   ASSERT_EQ(enforced.events.size(), 1);
   EXPECT_EQ(enforced.events[0].kind, "refused");
-  EXPECT_EQ(enforced.events[0].message,
-            "gpu.persistence gpu3: Slurm could not be asked: no slurm.conf");
+  EXPECT_EQ(enforced.events[0].message, "gpu.persistence gpu3: cannot reach Slurm: no slurm.conf");
 }
 
 TEST_F(EnforceTest, ADrainThatIsAppliedLateIsKnownAsOurs) {

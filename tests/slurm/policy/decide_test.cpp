@@ -64,7 +64,7 @@ TEST(SickTest, IsDrainedIfMusterMay) {
         about_sick(Action::nothing, "the node is \"reboot\" in Slurm")},
        {"drained by muster without a memory",
         {shown_as("drained", "muster: ib.rate mlx5_0: slow", "root")},
-        about_sick(Action::keep, "gpu.count still fails")},
+        about_sick(Action::keep, "gpu.count fails; the node was drained for ib.rate mlx5_0")},
        {"drained by an admin with a reason like muster's",
         {shown_as("drained", "muster: ib.rate mlx5_0: slow", "alice")},
         about_sick(

@@ -97,7 +97,8 @@ TEST(ReasonTest, AnAdminsReasonThatBeginsLikeOursIsNotOurs) {
   for (const auto* const text :
        {"muster: looked at by bob; leave it", "muster: new node; not accepted yet",
         "muster: broken", "muster: host.limits", "muster: host.limits: too little; ask bob",
-        "muster: gpu.xid node: look at it", "muster: Host.x: y", "muster: a..b: y", "muster-admin: bob: a.b: y", "muster: ", ""}) {
+        "muster: gpu.xid node: look at it", "muster: Host.x: y", "muster: a..b: y",
+        "muster-admin: bob: a.b: y", "muster: ", ""}) {
     EXPECT_EQ(parse_reason(text), std::nullopt) << text;
   }
 }

@@ -126,7 +126,7 @@ TEST(OwnDrainTest, WaitsForAnAdmin) {
        {"provider",
         {with_memory(&NodeMemory::remedy, Remedy::report_to_provider)},
         kept_for_admin("the remedy is to report to the provider", Remedy::report_to_provider)},
-       {"flaps", {flaps(kNow - hours(23), kNow - hours(2))}, kept_for_admin("drain 3 within 1 d")},
+       {"flaps", {flaps(kNow - hours(23), kNow - hours(2))}, kept_for_admin("3 drains within 1 d")},
        {"flaps of long ago", {flaps(kNow - hours(24), kNow - hours(2))}, resumed()},
        {"flaps of a clock that ran ahead",
         {flaps(kNow + hours(9000), kNow + hours(9000))},

@@ -111,7 +111,7 @@ TEST_F(StatusTest, NamesWhatMustHappenBeforeANodeReturns) {
   EXPECT_EQ(until("n0"), "it is repaired, then muster resume n0");
   EXPECT_EQ(until("n1"), "clean run 3 of 3 (1 so far)");
   EXPECT_EQ(until("n2"), "a reboot, and clean run 3 of 3 (0 so far)");
-  EXPECT_EQ(until("n3"), "an admin runs muster resume n3: drain 3 within 1 d");
+  EXPECT_EQ(until("n3"), "an admin runs muster resume n3: 3 drains within 1 d");
   EXPECT_EQ(until("n4"), "clean run 3 of 3");
   rules.resume = false;
   EXPECT_EQ(until("n1"), "an admin runs muster resume n1 (resume: false)");
