@@ -124,7 +124,11 @@ std::vector<Event> refusals(const std::vector<std::string>& nodes, Time now, con
     return {};
   }
   std::map<std::string, Event> last;
-  for (auto& refused : lasting_refusals(*events)) last[refused.node] = std::move(refused);
+  for (auto& refused : lasting_refusals(*events)) {
+    // No hook of the node ends it here, and a sweep that still wants the drain renews it.
+    if (refused.context == "sweep" && now - refused.at > kRefusalLasts) continue;
+    last[refused.node] = std::move(refused);
+  }
   std::vector<Event> refused;
   for (auto& [node, event] : last) refused.push_back(std::move(event));
   return refused;

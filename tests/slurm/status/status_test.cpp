@@ -223,6 +223,23 @@ TEST_F(StatusTest, ListsLastingRefusalsOfTheHistory) {
   EXPECT_EQ(status({}, &*history).history, "");
 }
 
+// The history of a login node, which no hook of the node writes.
+TEST_F(StatusTest, ARefusedDrainOfASweepLastsForTwoHours) {
+  auto history = History::open(dir.path() / "events.jsonl");
+  ASSERT_TRUE(history) << history.error().message;
+  Event event{.at = kNow - hours(3),
+              .node = "n5",
+              .kind = "refused",
+              .context = "sweep",
+              .check = "bench.locate",
+              .message = "bench.locate: drain: false in muster.yaml"};
+  ASSERT_TRUE(history->add(event));
+  EXPECT_THAT(status({}, &*history).refused, IsEmpty());
+  event.at = kNow - hours(1);
+  ASSERT_TRUE(history->add(event));
+  EXPECT_THAT(status({}, &*history).refused, SizeIs(1));
+}
+
 TEST_F(StatusTest, ListsRefusalsStoredInSlurm) {
   const auto note = [&](std::size_t i, hours ago) {
     nodes[i].memory = to_text(
