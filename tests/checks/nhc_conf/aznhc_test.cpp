@@ -107,6 +107,7 @@ Snapshot node_for(const Config& config, bool volta) {
                 .disks = observed(Disks{}),
                 .kernel_log = observed(KernelLog{}),
                 .network = observed(Network{}),
+                .pci = observed(Pci{}),
                 .infiniband = observed(Infiniband{.umad = std::string("5")}),
                 .nvml = observed(Nvml{.driver = std::string("580.82.07")})};
   for (const auto& line : check_lines(config)) {

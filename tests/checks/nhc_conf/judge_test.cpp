@@ -22,7 +22,8 @@ Snapshot node() {
   return {.identity = observed(Identity{.hostname = "n3"}),
           .cpu = observed(Cpu{.sockets = 2U, .cores = 8U, .threads = 8U}),
           .disks = observed(Disks{.nvme = {sound_disk(0)}}),
-          .network = observed(Network{.interfaces = {{.name = "eth0"}}})};
+          .network = observed(Network{.interfaces = {{.name = "eth0"}}}),
+          .pci = observed(Pci{})};
 }
 
 Report judged(std::string_view text, const Profile& profile = {}) {
@@ -83,8 +84,7 @@ TEST(NhcJudge, ALineThatIsNotTranslatedIsUnknownAndNamed) {
         Case{"check_nvme_count many", "nhc.check_nvme_count", "\"many\""},
         Case{"check_hw_cpuinfo $COUNT", "nhc.check_hw_cpuinfo", "$COUNT has no known value"},
         Case{"check_hw_physmem 1 2", "nhc.check_hw_physmem", "memory probe"},
-        Case{"check_hw_ib 400", "nhc.check_hw_ib", "infiniband probe"},
-        Case{"check_hw_topology", "nhc.check_hw_topology", ""}}) {
+        Case{"check_hw_ib 400", "nhc.check_hw_ib", "infiniband probe"}}) {
     const auto report = judged(fmt::format("* || check_hw_eth eth0\n* || {}\n", command));
     EXPECT_EQ(report.verdict, Verdict::unknown) << command;
     const auto found = std::ranges::find(report.findings, check, &Finding::check);
@@ -93,6 +93,17 @@ TEST(NhcJudge, ALineThatIsNotTranslatedIsUnknownAndNamed) {
     EXPECT_THAT(found->message, HasSubstr(reason));
     EXPECT_THAT(found->message, HasSubstr("(nhc.conf:2)"));
   }
+}
+
+TEST(NhcJudge, ALineWhoseChecksFindNothingToJudgeIsUnknown) {
+  Snapshot devices = node();
+  devices.infiniband = observed(Infiniband{});
+  devices.topology = observed(Topology{});
+  devices.environment = observed(Environment{});
+  devices.nvml = observed(Nvml{});
+  const auto report =
+      judge(devices, {}, parse_config("nhc.conf", "* || check_hw_topology\n"), "manual");
+  EXPECT_THAT(checks_in(report), Contains("unknown nhc.check_hw_topology"));
 }
 
 TEST(NhcJudge, UnknownsCountEvenIfTheProfileCountsNone) {

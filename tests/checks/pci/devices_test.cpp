@@ -193,9 +193,13 @@ TEST(PciDevicesWithNvmlTest, AllGpusThatAreNotInNvmlHaveOneRemedy) {
   node.pci->devices.back().address = "0000:04:00.0";
   Profile profile = one_gpu_and_hca();
   profile.gpu->present.count = 2;
-  Expected second = not_in_nvml(Remedy::reseat_or_replace);
-  second.device = "0000:04:00.0";
-  EXPECT_THAT(failures(node, profile), ElementsAre(not_in_nvml(Remedy::reseat_or_replace), second));
+  const auto needs = [](std::string gpu, Remedy remedy) {
+    return AllOf(::testing::Field(&Finding::device, std::move(gpu)),
+                 ::testing::Field(&Finding::remedy, remedy));
+  };
+  EXPECT_THAT(failures(node, profile),
+              ElementsAre(needs(kGpuAddress, Remedy::reseat_or_replace),
+                          needs("0000:04:00.0", Remedy::reseat_or_replace)));
 }
 
 TEST(PciDevicesWithNvmlTest, ASilentGpuIsStillFoundIfGpuPresentIsNotAsked) {
