@@ -72,8 +72,8 @@ std::string network_name(std::string_view via) {
   const bool proxied = words.size() > 2 && words[2].find('(') != std::string_view::npos;
   const bool direct =
       std::ranges::any_of(words, [](std::string_view word) { return word.starts_with("GDRDMA"); });
-  return fmt::format("NET/{}{}{}", printable(words[1], 40), direct ? "/GDRDMA" : "",
-                     proxied ? "/PXN" : "");
+  const auto name = printable(words[1], 40);
+  return fmt::format("NET/{}{}{}", trim(name), direct ? "/GDRDMA" : "", proxied ? "/PXN" : "");
 }
 
 // Empty if it is unknown.

@@ -230,6 +230,13 @@ TEST(TransportTest, KeepsTheFirst16) {
   EXPECT_EQ(parse_transport(shorten_log(log)), transport);
 }
 
+TEST(TransportTest, TrimsTheNameOfANetwork) {
+  const auto log = info("Channel 00/0 : 0[0] -> 1[0] [send] via NET/  AWS Libfabric /0");
+  const auto transport = parse_transport(log);
+  EXPECT_TRUE(transport.pairs.contains("NET/AWS Libfabric"));
+  EXPECT_EQ(parse_transport(shorten_log(log)), transport);
+}
+
 TEST(TransportTest, IsEmptyForOtherText) {
   EXPECT_TRUE(parse_transport("").empty());
   EXPECT_TRUE(parse_transport("hello\n\n: -> via\n").empty());
