@@ -23,7 +23,7 @@ tools/install-deps.sh build
 
 say "Building"
 cmake --preset first -DBUILD_TESTING=OFF -DMUSTER_MICRO=OFF
-cmake --build --preset first --target muster muster-bench
+cmake --build --preset first --parallel "$(nproc)" --target muster muster-bench
 muster=build/first/bin/muster
 bench=build/first/bin/muster-bench
 

@@ -22,7 +22,8 @@ run_preset() {
   if command -v ccache >/dev/null; then options=(-DCMAKE_CXX_COMPILER_LAUNCHER=ccache); fi
   printf '\n== %s, configure and build (%s)\n' "$preset" "$(date +%T)"
   cmake --preset "$preset" "${options[@]}" >/dev/null
-  cmake --build --preset "$preset"
+  # A compiler of a large unit needs up to 1.6 GB.
+  cmake --build --preset "$preset" --parallel "$(nproc)"
   printf '\n== %s, test (%s)\n' "$preset" "$(date +%T)"
   ctest --preset "$preset"
 }
