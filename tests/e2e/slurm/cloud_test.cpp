@@ -155,7 +155,7 @@ TEST_F(CloudInSlurm, TheCheckAtTheStartOfSlurmdAcceptsOrRefusesNewNodes) {
   ASSERT_TRUE(job);
   EXPECT_EQ(job->state, "COMPLETED") << events_of("c1");
   EXPECT_EQ(job->restarts, 0) << events_of("c1");
-  EXPECT_TRUE(says("c1", " resumed c1 periodic: accepted: ")) << events_of("c1");
+  EXPECT_TRUE(says("c1", " resumed c1 periodic: accepted after ")) << events_of("c1");
 
   const auto other = on("c2");
   ASSERT_NE(other, "") << cluster().refusal();
@@ -170,7 +170,7 @@ TEST_F(CloudInSlurm, TheCheckAtTheStartOfSlurmdAcceptsOrRefusesNewNodes) {
   become("c2", "other");
   ASSERT_TRUE(cluster().power_up("c2"));
   EXPECT_TRUE(cluster().wait_until("c2", is_idle)) << events_of("c2");
-  EXPECT_TRUE(says("c2", " resumed c2 periodic: accepted: ")) << events_of("c2");
+  EXPECT_TRUE(says("c2", " resumed c2 periodic: accepted after ")) << events_of("c2");
 }
 
 TEST_F(CloudInSlurm, CheckSetupNamesWhatHappensToADrainedNode) {
