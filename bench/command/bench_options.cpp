@@ -62,8 +62,7 @@ Result<void> take_one_type(Type& target, Text value) {
   if (take_value(target, kTypeWords, ours)) return {};
   return make_error(
       "expects {}, or nccl-tests' float, double, half, bfloat16, int8, int32, int64, uint8, uint32 "
-      "or "
-      "uint64, got \"{}\"{}",
+      "or uint64, got \"{}\"{}",
       kTypeWords, printable(value, 80), suggestion(value, words));
 }
 

@@ -179,8 +179,7 @@ constinit const Check check = gpu::check_of_gpus({
         "reports a GPU that is on the PCI bus but not in NVML.",
     .fix = "A lost GPU: reboot a bare-metal node, and reseat or replace the GPU if it stays lost; "
            "in a virtual machine, report its serial number to the provider. A wrong model means "
-           "the wrong "
-           "profile or the wrong node.",
+           "the wrong profile or the wrong node.",
     .code = "NHC2009",
     .looks_at = Probe::pci,
     .not_applicable = not_applicable,

@@ -39,7 +39,7 @@ class Deadline {
 struct Supervised {
   int status = kExitUndecided;
   std::string out, err;     // its output
-  std::string lost;         // why there is no answer: "muster: no report within 20 s, gave up"
+  std::string lost;         // why no answer came: "muster: no report within 20 s, gave up"
   Clock::time_point until;  // its last deadline
 };
 

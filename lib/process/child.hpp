@@ -23,7 +23,7 @@ struct ChildAnswer {
   enum class End { answered, timeout, died };
   End end = End::died;
   std::string bytes;   // the result of the work, if it answered
-  std::string reason;  // why there is no answer: "no answer within 2 s", "killed by signal 11"
+  std::string reason;  // why no answer came: "no answer within 2 s", "killed by signal 11"
   double duration_ms = 0;
 };
 

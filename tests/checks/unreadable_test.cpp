@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A fact that could not be read never counts as good: makes each fact about GPUs of a healthy node
-// unreadable in turn and requires that the node is no longer healthy.
+// A fact that could not be read never counts as good: a healthy node with one unreadable fact about
+// its GPUs is not healthy.
 
 #include <set>
 

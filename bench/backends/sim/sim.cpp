@@ -66,7 +66,7 @@ class Sim final : public Backend {
   [[nodiscard]] Result<void> supports(const Operation& operation,
                                       const Pace& /*pace*/) const override {
     if (operation.root >= 0 && operation.root < ranks()) return can_be_wrong(operation);
-    return make_error("there is no rank {}", operation.root);
+    return make_error("rank {} is not in this run", operation.root);
   }
 
   [[nodiscard]] Result<void> reserve(const Operation& /*largest*/) override { return {}; }

@@ -143,7 +143,8 @@ TEST(SimTest, AGroupHasItsOwnRanks) {
 
 TEST(SimTest, RefusesAnUnknownRoot) {
   const auto sim = sim_of("");
-  EXPECT_EQ(sim->supports({.root = 16, .bytes = 64}, {}).error().message, "there is no rank 16");
+  EXPECT_EQ(sim->supports({.root = 16, .bytes = 64}, {}).error().message,
+            "rank 16 is not in this run");
   EXPECT_TRUE(sim->supports({.root = 15, .bytes = 64}, {}));
 }
 
