@@ -57,7 +57,7 @@ class NodeFold {
 
   [[nodiscard]] std::int64_t not_before() const { return not_before_; }
 
-  // A lost node did not answer the last time; else it was not asked to the end.
+  // For a lost node: whether it gave no answer when last asked, rather than being interrupted.
   [[nodiscard]] bool is_silent() const { return interruptions_ == 0; }
 
   // A lost node must be asked once more before it is given up, even if it cannot be reached.

@@ -151,7 +151,7 @@ void add_attempts(Json& shown, const NodeCard& card) {
   shown["passed_rounds"] = counted(static_cast<std::uint64_t>(card.passed_rounds), "all-reduce");
 }
 
-// Whether the only cause of a card says everything that `why` says.
+// Whether a card's only cause already says what `why` says.
 bool explains(const NodeCard& card) {
   if (card.causes.size() != 1) return false;
   const auto& cause = card.causes.front();

@@ -33,8 +33,8 @@ SoakNeed soak_need(const Terms& terms) {
         .buyer_risk = share_of_at_most(failures, expected_at(terms.bad_rate, node_days))};
   };
   if (terms.failures_allowed) return need_of(*terms.failures_allowed);
-  // Terminates, because more failures separate the two rates better, and check_terms() makes sure
-  // that they are far enough apart.
+  // Terminates, because allowing more failures separates the two rates better, and check_terms()
+  // ensures that they are far enough apart.
   auto need = need_of(0);
   while (need.provider_risk > terms.risk) need = need_of(need.failures + 1);
   return need;

@@ -40,7 +40,7 @@ class Descriptor {
   int number_ = -1;
 };
 
-// Calls read(2), again after a signal. Returns its result.
+// Calls read(2), and again if a signal interrupts it. Returns its result.
 [[nodiscard]] ssize_t read_some(int descriptor, char* into, std::size_t size);
 
 // Appends the content, to its end or until `into` has more than `most` bytes. Returns 0 or an

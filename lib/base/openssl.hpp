@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// OpenSSL, which is loaded when a function of it is first needed: every command would start later
-// if it were linked, and few need it.
+// OpenSSL, loaded when one of its functions is first needed: linking it would slow down the start
+// of every command, and few need it.
 #pragma once
 
 namespace muster {

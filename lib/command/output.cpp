@@ -65,7 +65,7 @@ int parent_of(const std::filesystem::path& proc, int process) {
   return 0;
 }
 
-// The standard output of the first ancestor that has another than this process.
+// Returns the standard output of the first ancestor whose output differs from this process's.
 std::filesystem::path launchers_output(const std::filesystem::path& proc, int process) {
   std::error_code failure;
   const auto own = std::filesystem::read_symlink(folder_of(proc, process) / "fd/1", failure);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where a command's text goes: standard output, standard error, or a file that is replaced at once.
+// Where a command's text goes: standard output, standard error, or a file that is replaced
+// atomically.
 #pragma once
 
 #include <unistd.h>

@@ -48,8 +48,8 @@ class OffenderSearch {
     }
   }
 
-  // Explained incidents only make an offender less likely, so one that is still the likeliest after
-  // it was judged again is the next.
+  // Explaining incidents only makes an offender less likely, so the next one is the candidate that
+  // is still the likeliest after it was judged again.
   std::vector<Offender> run() {
     const auto is_less_likely = [this](const Offender& a, const Offender& b) {
       return is_likelier(b, a);

@@ -63,7 +63,8 @@ Result<void> NodeStatus::patch(const Json& change) {
 
 Json NodeStatus::event_of(const Json& condition, const std::string& now) const {
   const auto text = [&](const char* key) { return condition.value(key, ""); };
-  // As for the kubelet's events, the UID is the name: kubectl describe node finds them by it.
+  // The UID is the node's name, as in the kubelet's events: kubectl describe node finds events by
+  // it.
   const Json node{{"apiVersion", "v1"}, {"kind", "Node"}, {"name", name_}, {"uid", name_}};
   return Json{
       {"metadata", {{"generateName", "muster-"}, {"namespace", "default"}}},

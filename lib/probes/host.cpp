@@ -164,7 +164,7 @@ std::vector<std::string_view> missing_capabilities() {
 
 tl::unexpected<Error> cannot(std::string_view why) { return make_error("--host: {}", why); }
 
-// Everything that is known to be missing, so that a container is started once more, not thrice.
+// Lists everything that is missing, so that one restart of the container is enough.
 Result<void> check_container(const std::vector<std::string>& foreign) {
   std::vector<std::string> reasons;
   if (const auto missing = missing_capabilities(); !missing.empty()) {

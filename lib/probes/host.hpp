@@ -33,8 +33,8 @@ class HostNamespaces {
 [[nodiscard]] Result<void> restart_with_libraries_of_host(std::span<const char* const> arguments,
                                                           const Variables& variables);
 
-// Returns to the container, and true, in a program started like that. Removes the argument that
-// shows the way.
+// In a program that was restarted this way, returns to the container, removes the argument that
+// marks the restart, and returns true.
 [[nodiscard]] Result<bool> return_to_container(std::span<const char* const>& arguments);
 
 }  // namespace muster

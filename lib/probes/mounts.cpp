@@ -62,7 +62,7 @@ std::vector<Mount> ask_in_one_child(const std::vector<std::string>& points,
   return answer ? decode_answers(*answer, points.size()) : std::vector<Mount>();
 }
 
-// Sleeps for a quarter of the deadline in all, and is late only if children do not get a CPU.
+// Sleeps for a quarter of the deadline in total, and is late only if children get no CPU time.
 constexpr std::string_view kControl = "control";
 
 void start_control(Children& children, std::chrono::milliseconds deadline) {

@@ -33,8 +33,8 @@ constexpr std::size_t kMaxReceived = Children::kMaxAnswer + sizeof(std::uint64_t
   for (const int number : {SIGINT, SIGTERM, SIGHUP, SIGPIPE}) {
     static_cast<void>(::signal(number, SIG_DFL));
   }
-  // Output of libraries must not reach the report. Nor may a child that outlives us keep open a
-  // pipe that slurmd reads until its end.
+  // Output of libraries must not reach the report. A child that outlives us must not keep open a
+  // pipe that slurmd reads until its end, either.
   const int nowhere = ::open("/dev/null", O_RDWR | O_CLOEXEC);
   if (nowhere >= 0) {
     ::dup2(nowhere, STDOUT_FILENO);

@@ -42,7 +42,7 @@ void adopt_orphans();
 // not end.
 void reap_children(std::chrono::milliseconds longest = std::chrono::milliseconds(100));
 
-// The exit status as in shells: 128 + N for signal N.
+// Returns the exit status as shells do: 128 + N for signal N.
 [[nodiscard]] int exit_status(int wait_status);
 
 // The read end does not block. Neither end takes the number of a closed standard stream, which a

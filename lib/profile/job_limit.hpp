@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Selects the limit of a profile that holds for a job over several nodes.
+// Selects the limit of a profile that applies to a job over several nodes.
 #pragma once
 
 #include <span>
@@ -9,7 +9,7 @@
 
 namespace muster {
 
-// The properties of a job that decide which limit holds.
+// The properties of a job that decide which limit applies.
 struct JobConditions {
   int nodes = 2;
   BenchMemory memory = BenchMemory::gpu;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lays files and settings over a profile, weakest first, and checks the result.
+// Applies files and settings to a profile, weakest first, and checks the result.
 #pragma once
 
 #include <set>

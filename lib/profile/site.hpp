@@ -14,8 +14,8 @@
 
 namespace muster {
 
-// Reads one block of the site's file over the defaults in `out`; nothing if the site does not have
-// it. `check` returns the key of a wrong value and the rest of the message, or an empty key.
+// Reads one block of the site's file over the defaults in `out`, which stay if the site does not
+// have it. `check` returns the key of a wrong value and the rest of the message, or an empty key.
 template <Described T, class Check>
 [[nodiscard]] Result<void> read_block(const SiteFile& site, std::string_view name,
                                       const Yaml& block, T& out, const Check& check) {

@@ -20,7 +20,7 @@ struct BenchCheck {
 inline constexpr std::array kBenchChecks{
     BenchCheck{"bench.data", "Every element that every rank received is correct",
                "Each result of each rank is compared with the expected result, element by "
-               "element. Wrong data come from memory, a link or a library, and spoil every "
+               "element. Wrong data comes from memory, a link or a library, and spoils every "
                "computation.",
                "Take the node that the message names out of service, and run the same on it "
                "alone.",

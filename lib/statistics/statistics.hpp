@@ -24,8 +24,8 @@ struct Interval {
   bool operator==(const Interval&) const = default;
 };
 
-// The 95% confidence interval of the median. It assumes no distribution and allows for neighbours
-// that resemble each other; empty for fewer than six independent values.
+// The 95% confidence interval of the median. It assumes no distribution and allows for correlated
+// neighbours; empty for fewer than six independent values.
 [[nodiscard]] std::optional<Interval> median_interval_of(std::vector<double> values);
 
 // The effective sample size of a series whose neighbours are correlated: count * (1 - r) / (1 + r),

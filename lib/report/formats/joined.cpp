@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One document from those of several nodes.
+// Joins the documents of several nodes into one.
 #include <fmt/format.h>
 
 #include <map>
@@ -45,8 +45,8 @@ std::string join_html(const std::vector<std::string>& documents) {
                         fmt::format("muster: {} nodes", documents.size()));
 }
 
-// The samples of a metric must follow each other, and each series must be there once. Of two
-// documents about one node, the last one counts.
+// The samples of a metric must be consecutive, and each series must occur once. Of two documents
+// about one node, the last one counts.
 std::string join_prometheus(const std::vector<std::string>& documents) {
   std::map<std::string, Family> families;
   for (const auto& document : documents) {

@@ -120,8 +120,8 @@ constexpr std::size_t kMaxSeries = 100;  // of a family whose labels name device
 
 enum class Keep { most, least };
 
-// The greatest or least value of each combination of labels, in the order of their names. Of too
-// many combinations those with the greatest or least values are printed.
+// The greatest or least value of each combination of labels, in the order of their names. If there
+// are too many combinations, those with the greatest or least values are printed.
 class Samples {
  public:
   explicit Samples(Keep keep = Keep::most) : sign_(keep == Keep::least ? 1 : -1) {}
