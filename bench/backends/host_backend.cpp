@@ -27,7 +27,7 @@ bool in_one_buffer(const Operation& operation) {
   return operation.in_place || definition_of(operation.collective).one_buffer;
 }
 
-// The number in the line of a file that begins with this word, or without one in its first line.
+// Returns the number in the line that begins with this word, or in the first line without a word.
 std::optional<std::uint64_t> number_in(const Root& root, std::string_view path,
                                        std::string_view word = "") {
   const auto text = root.read(path).value_or("");
@@ -64,7 +64,7 @@ Result<HostMemory::Pair> HostMemory::allocate_pair(std::uint64_t send, std::uint
 }
 
 Result<void> HostMemory::reserve(const Operation& largest) {
-  // Bytes are rounded down least.
+  // The byte type loses the least to rounding, so its buffers are the largest.
   auto in_bytes = largest;
   in_bytes.type = Type::u8;
   const auto shape = shape_of(in_bytes, rank_, ranks_);

@@ -111,8 +111,8 @@ struct Stretch {
 };
 
 // The units that one rank of alltoallv sends, and that it receives. Its parts are unequal: that for
-// the rank at a distance has 1, 2, 3 or 4 units in turn. What two ranks send each other differs,
-// but all ranks send and receive equally much.
+// the rank at a distance has 1, 2, 3 or 4 units in turn. Two ranks send each other different
+// amounts, but all ranks send and receive the same total.
 [[nodiscard]] std::uint64_t shares_of(int ranks);
 // Parts are in the order of the peers.
 [[nodiscard]] Stretch sent_to(int peer, int rank, int ranks);

@@ -39,8 +39,8 @@ struct JoinOptions {
   Clock::duration patience{};  // until all have arrived
   // Called once when the run cannot continue. It is expected to report and end the process.
   std::function<void(const Trouble&)> on_trouble;
-  // Rank 0: what else is known about a phase that took too long. Called before the others hear of
-  // it and end; may take up to 1.5 times `grace`.
+  // On rank 0: returns what else is known about a phase that took too long. Called before the
+  // others are informed and end; may take up to 1.5 times `grace`.
   std::function<std::string()> explain_late;
   // The stages of all ranks that this process simulates, from the stage of the process.
   std::function<std::vector<RankStage>(const Stage& own)> simulated;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Why a run cannot continue: as a value, as text between ranks, and in words.
+// Why a run cannot continue: as a value, as text between ranks, and as a message.
 #pragma once
 
 #include <cstdint>

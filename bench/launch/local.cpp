@@ -65,7 +65,7 @@ class RankSupervisor {
     int rank = 0;
     pid_t pid = -1;
     std::optional<int> status{};  // as wait(2) has it
-    // When it is killed for being stopped.
+    // When a rank that stays stopped is killed.
     Clock::time_point stopped_until = Clock::time_point::max();
   };
 
@@ -216,7 +216,7 @@ Result<void> may_become(const Place& place, int count) {
 Result<std::variant<LocalRank, LocalEnd>> fork_local_ranks(const Place& place,
                                                            const LocalOptions& options) {
   TRY_ASSIGN(auto common, prepare(place, options));
-  // Otherwise each child would write the buffers.
+  // Otherwise each child would write the buffered output again.
   [[maybe_unused]] const int ignored = std::fflush(nullptr);
   const HeldSignals signals{SIGCHLD, SIGTERM, SIGINT, SIGHUP};
   RankSupervisor supervisor(signals, options);

@@ -173,8 +173,8 @@ class Bisection {
     return {};
   }
 
-  // With too few other nodes to substitute: the part without which all others are fine, and its
-  // part, and so on.
+  // If there are too few other nodes to substitute: finds the part without which all others are
+  // fine, then a part of that, and so on.
   [[nodiscard]] Result<void> leave_out() {
     auto suspects = all_;
     std::size_t parts = 4;

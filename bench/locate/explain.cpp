@@ -136,8 +136,8 @@ class Explanation {
     return {};
   }
 
-  // Below a small leaf switch a few pairs are a crowd: a pair that is slow, but less so than among
-  // all, is measured once more while no other node works.
+  // Below a small leaf switch even a few pairs can congest it: a pair that is slow, but less so
+  // than among all nodes, is measured once more while no other node works.
   [[nodiscard]] Result<void> measure_by_itself(Round& round, const Scale& scale) {
     std::vector<std::size_t> low;
     std::vector<NodeGroup> groups;

@@ -64,7 +64,7 @@ class Job final : public Measurer {
 
   // Call this on rank 0. A group has not finished if its back end does not return within the
   // operation deadline, or if it has lost a rank. A node with a lost rank is not measured again,
-  // nor one with which none of three others has ever finished.
+  // nor is one with which none of three others ever finished.
   [[nodiscard]] Result<std::vector<GroupRates>> measure(const std::vector<NodeGroup>& groups,
                                                         int repeats) override;
 

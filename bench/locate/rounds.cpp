@@ -153,8 +153,8 @@ Result<std::optional<double>> Rounds::measure_together(const std::vector<Node>& 
 }
 
 std::vector<Pair> pairs_across(const Nodes& nodes) {
-  // Half of the list sorted by NVLink domain and leaf switch apart, two nodes share one only if it
-  // has more than half of all nodes. Nodes of a larger domain are farther apart.
+  // Pairs nodes that are half the list apart, sorted by NVLink domain and leaf switch: they share
+  // one only if it has more than half of all nodes. For a larger domain the distance grows.
   std::map<int, std::vector<Node>> zones;
   for (Node node = 0; node < nodes.count(); ++node) zones[nodes.zone(node)].push_back(node);
   std::vector<Pair> pairs;
@@ -179,7 +179,7 @@ std::vector<Pair> pairs_across(const Nodes& nodes) {
 std::size_t tournament_rounds(std::size_t nodes) { return nodes < 2 ? 0 : nodes - 1 + nodes % 2; }
 
 std::vector<Pair> tournament_round(std::size_t nodes, std::size_t round) {
-  const auto players = nodes + nodes % 2;  // the partner of the last one of an odd number rests
+  const auto players = nodes + nodes % 2;  // if the number is odd, one node sits out
   const auto others = players - 1;
   // Player 0 stays, the others move by one place in each round.
   const auto at = [&](std::size_t place) {

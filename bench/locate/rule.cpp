@@ -137,7 +137,7 @@ double odds_of(const std::optional<double>& value, const Scale& scale) {
 }
 
 double probability_of(const std::vector<double>& odds) {
-  constexpr double kPrior = 0.005;  // share of nodes that are bad on a usual day
+  constexpr double kPrior = 0.005;  // share of nodes that are bad on a typical day
   double all = kPrior / (1 - kPrior);
   for (const double each : odds) all *= each;
   return all / (1 + all);

@@ -287,7 +287,8 @@ Result<Suspicion> tournament(Rounds& rounds, SearchResult& result) {
   result.scale = first_scale(known, noise / 2, rounds.floor(), rounds.tolerance());
   auto scale = result.scale;
   if (!scale) {
-    // Too few scores for a verdict on all, but a node that is far slower than others is at fault.
+    // There are too few scores for a verdict on all nodes, but one that is far slower than the
+    // others is at fault.
     const double best = known.empty() ? 0 : std::ranges::max(known);
     if (best <= 0) return Suspicion{};
     scale = scale_of_few(best, noise / 2, known.size(), {});

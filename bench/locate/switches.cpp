@@ -19,7 +19,7 @@ namespace {
 // More than this below the rate of pairs below one leaf switch is a fault, or a fabric with less
 // bandwidth above its leaf switches.
 constexpr double kLossOfSwitches = 0.1;
-// Leaf switches meet each other in as many rounds as needed, within these.
+// Leaf switches are paired in as many rounds as needed, within these limits.
 constexpr std::size_t kUsualRounds = 3;
 constexpr std::size_t kMaxRounds = 8;
 
@@ -212,7 +212,7 @@ class SwitchSearch {
     for (const auto& [a, b] : pairs) busy.insert({a, b});
     std::vector<Pair> controls;
     for (Leaf leaf = 0; leaf < nodes_of_.size() && controls.size() < kMax; ++leaf) {
-      // More than half of the nodes would be a crowd.
+      // More than half of the nodes at once would cause congestion.
       if (4 * (pairs.size() + controls.size() + 1) > nodes_.count()) break;
       auto fine = fine_nodes(leaf);
       std::erase_if(fine, [&](Node node) { return busy.contains(node); });

@@ -22,9 +22,9 @@ struct SimFault {
     slow_link,     // node, node, factor: what they send each other
     slow_large,    // node, count, factor: the node in groups of at least this many nodes
     slow_rail,     // HCA, factor: this HCA of every node
-    slow_leaf,     // leaf switch, factor: what leaves it
-    slow_level,    // 1 or 2, factor: what crosses leaf switches, or the switches above them
-    congestion,    // leaf switch, factor: what leaves it while most nodes work
+    slow_leaf,     // leaf switch, factor: traffic that leaves it
+    slow_level,    // 1 or 2, factor: traffic across leaf switches, or the switches above them
+    congestion,    // leaf switch, factor: traffic that leaves it while most nodes work
     tcp_fallback,  // all traffic between nodes uses TCP
     ib_fallback,   // even traffic inside an NVLink domain uses the HCAs
     wrong,         // rank, element: this element of its receive buffer is wrong

@@ -38,8 +38,7 @@ struct NumaCpus {
 // control groups of this process. 0 if unknown.
 [[nodiscard]] std::uint64_t memory_available(const Root& root);
 
-// How this process is kept from using all CPUs for all of the time, "8 of 96 CPUs"; empty if it is
-// not.
+// What limits this process's use of the CPUs, such as "8 of 96 CPUs"; empty if nothing does.
 [[nodiscard]] std::string restriction_of_cpus(const Root& root, const std::vector<unsigned>& own);
 
 // Runs `work(index)` on one thread bound to each CPU, and waits for all. Returns the first error.

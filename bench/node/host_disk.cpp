@@ -62,7 +62,7 @@ class DiskReader {
     const auto blocks = plan_.size / plan_.block;
     const auto at = plan_.random ? random_() % blocks : next_++ % blocks;
     offsets_[tag] = at * plan_.block;
-    auto* const entry = ::io_uring_get_sqe(&ring_);  // never null: a read ended for each new one
+    auto* const entry = ::io_uring_get_sqe(&ring_);  // never null: a finished read made room
     ::io_uring_prep_read(entry, file_, buffers_.as<char>() + tag * plan_.block, plan_.block,
                          offsets_[tag]);
     entry->user_data = tag;
@@ -188,7 +188,7 @@ Result<TestResult> run_host_disk(const TestInput& input) {
                                     .time = share});
       if (!reads) {
         result.findings.push_back(unjudged(disk.name, reads.error().message));
-        break;  // the other kind would fail alike
+        break;  // the other kind would fail the same way
       }
       if (reads->failed > 0) {
         result.findings.push_back(

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The kernels of a node's tests of GPUs: bandwidth of the memory, patterns in it, and products
-// whose answer is known to the last bit. tools/make-ptx.sh makes kernels.ptx of this.
+// The kernels of the GPU tests of a node: memory bandwidth, memory patterns, and products whose
+// result is known to the last bit. tools/make-ptx.sh compiles this to kernels.ptx.
 
 using u32 = unsigned int;
 using u64 = unsigned long long;

@@ -154,8 +154,8 @@ std::string node_of(const std::vector<int>& ranks, const std::vector<Member>& me
   return hosts.size() == 1 && !hosts.begin()->empty() ? *hosts.begin() : "job";
 }
 
-// A rank may fail to meet because of a secret, a port, a name or a launcher: not a fault of its
-// node.
+// A secret, a port, a host name or a launcher can keep a rank from meeting the others: not a fault
+// of its node.
 bool before_meeting(const Trouble& trouble) {
   return trouble.kind == Trouble::Kind::absent || trouble.phase.part == Part::meeting;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Judges a run apart from its bandwidth: whether its data were right, whether it completed, and
+// Judges a run apart from its bandwidth: whether its data was right, whether it completed, and
 // whether it used the required transport. Concludes the report.
 #pragma once
 

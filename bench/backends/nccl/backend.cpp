@@ -283,7 +283,7 @@ class NcclBackend final : public Backend, public StreamedOperation {
       TRY_ASSIGN(wrong, wrong_elements(run));
     }
     TRY(fill(run));
-    // A group of several would hide what the last of them did not write.
+    // Not as a group: an earlier operation of it would hide what the last one did not write.
     TRY(once(run, {.graph = pace.graph && pace.together == 1}, progress));
     TRY_ASSIGN(const auto at_last, wrong_elements(run));
     if (wrong.empty()) wrong = at_last;

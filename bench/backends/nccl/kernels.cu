@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Fills buffers on a GPU and looks at what they hold, as bench/collectives/pattern.hpp says.
-// tools/make-ptx.sh makes kernels.ptx of this; the driver makes machine code of that on any GPU.
+// Fills and verifies buffers on a GPU, as bench/collectives/pattern.hpp describes.
+// tools/make-ptx.sh compiles this to kernels.ptx, which the driver compiles for the GPU at run time.
 
 using u64 = unsigned long long;
 

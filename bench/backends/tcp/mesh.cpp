@@ -33,7 +33,7 @@ Result<Descriptor> greet(const Identity& self, int peer, const Endpoints& addres
   return socket;
 }
 
-// A peer that was crowded by strangers closes the connection: then it is greeted again.
+// A peer with too many unknown connections closes this one: greet it again.
 Result<void> hear(const Identity& self, int peer, const Endpoints& addresses,
                   Clock::time_point deadline, Descriptor& socket) {
   constexpr auto kPause = std::chrono::milliseconds(100);

@@ -27,7 +27,7 @@ struct HcaLane {
   std::unique_ptr<RdmaMemory> source, target;
   std::unique_ptr<RdmaPath> self;  // null after an error
   std::uint64_t seed = 0;
-  bool spoilt = false;  // wrong data were reported
+  bool spoilt = false;  // wrong data was reported
   std::vector<double> write, read, latency, together, gpu;
 };
 
