@@ -45,7 +45,7 @@ class ControlPrograms final : public Controller {
     if (own.partitions.empty()) return std::vector<NodeState>{std::move(own)};
     // -p includes hidden partitions; it cannot be combined with -a.
     TRY_ASSIGN(auto cluster, ask({"-p", fmt::format("{}", fmt::join(own.partitions, ","))}));
-    // A powered-down cloud node is only shown when asked for alone.
+    // Slurm shows a powered-down cloud node only if the query names that node alone.
     if (find_node(cluster, node) == nullptr) cluster.push_back(std::move(own));
     return cluster;
   }

@@ -25,7 +25,7 @@ class Controller {
   Controller& operator=(const Controller&) = delete;
   virtual ~Controller() = default;
 
-  // All nodes of the partitions of `node`; of the whole cluster if it is empty.
+  // Returns all nodes of the partitions of `node`, or of the whole cluster if it is empty.
   [[nodiscard]] virtual Result<std::vector<NodeState>> nodes(std::string_view node) = 0;
   // Returns one node; the error is `missing` if no partition has a node with this name.
   [[nodiscard]] virtual Result<NodeState> node(std::string_view name);

@@ -44,8 +44,8 @@ struct NodeState {
 
 [[nodiscard]] Standing standing_of(const NodeState& node);
 
-// The same without regard to power, reboots and answers: "idle%" and "mixed#" are in service, and
-// "drained#" is drained.
+// The same, but ignoring power saving, reboots and missing responses: "idle%" and "mixed#" are in
+// service, and "drained#" is drained.
 [[nodiscard]] Standing standing_apart_from_power(const NodeState& node);
 
 // Where the node is between being powered down and powered up again.

@@ -28,8 +28,8 @@ struct QueuedJob {
 // A job in an unknown state may still run.
 [[nodiscard]] bool is_over(const QueuedJob& job);
 
-// Whether sbatch, or another program of Slurm's, refused the request, so that it has no effect.
-// After a failed connection or a timeout it may have one.
+// Whether sbatch, or another of Slurm's programs, refused the request, which then has no effect.
+// After a failed connection or a timeout it may still take effect.
 [[nodiscard]] bool is_refusal(const Error& error, std::string_view program = "sbatch");
 
 // The number of jobs of all users that hold the node now.

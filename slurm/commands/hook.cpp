@@ -256,7 +256,7 @@ class HookRun {
     if (!written) report_once_a_day(written.error().message);
   }
 
-  // Otherwise only the hook's output, which slurmd drops, would say that no test ever runs.
+  // Otherwise only the hook's output, which slurmd drops, would show that no test ever runs.
   void report_tests_that_did_not_run(const HookCommand& command, const Report& report) {
     if (command.tests.empty() || command_.dry_run) return;
     const auto found = std::ranges::find(report.findings, "bench.completion", &Finding::check);
@@ -264,7 +264,7 @@ class HookRun {
     report_once_a_day(sentence(*found));
   }
 
-  // For a failure that lasts.
+  // Reports a lasting failure.
   void report_once_a_day(const std::string& message) {
     const auto since = wall_time() - std::chrono::hours(24);
     const auto earlier = history_ ? history_->events({.kinds = {"trouble"}, .since = since})

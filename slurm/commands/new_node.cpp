@@ -37,7 +37,7 @@ class GateKeeper {
 
   Gate run() {
     auto gate = look_at(*services_.controller, nullptr);
-    // A node that was drained just now is looked at again.
+    // Looks again at a node that was just drained.
     if (!gate) gate = look_at(*services_.controller, nullptr);
     if (!gate) gate = sweep();
     return gate.value_or(Gate::closed);
@@ -77,7 +77,7 @@ class GateKeeper {
     }
     if (standing != Standing::drained) return Gate::others;
     if (!slurm::is_kept_out(own_)) return slurm::own_drain(own_) ? Gate::open : Gate::others;
-    // It has another disk, or Slurm applied the drain late.
+    // The node has a different disk, or Slurm applied the drain late.
     if (!node_.dry_run && !services_.last_look->is_kept_out()) {
       static_cast<void>(services_.last_look->note_kept_out());
     }
@@ -104,7 +104,7 @@ class GateKeeper {
       report("dry_run", "would drain: a new node");
       return Gate::closed;
     }
-    // Noted first, so that it is not drained again after an admin puts it into service.
+    // Recorded first, so that the node is not drained again after an admin puts it into service.
     auto sent = services_.last_look->note_kept_out();
     if (sent) {
       sent = controller.drain(node_.name, kNewNode,

@@ -115,7 +115,7 @@ AdminAnswer send_and_verify(const NodeState& before, Controller& controller,
   return answer;
 }
 
-// In the same order, without repetitions.
+// Keeps the order and removes duplicates.
 std::vector<std::string> each_once(const std::vector<std::string>& names) {
   std::set<std::string_view> seen;
   std::vector<std::string> once;

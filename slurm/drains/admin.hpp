@@ -33,7 +33,7 @@ struct AdminAnswer {
 };
 
 // Each function returns one answer per node, however often it is named, and adds an event for each
-// to the history, if there is one. An error: Slurm does not answer, and nothing was done.
+// to the history, if there is one. An error means that Slurm does not answer and nothing was done.
 
 // Drains each node that is in service or was drained by muster. The reason becomes the admin's, and
 // muster no longer resumes the node on its own.

@@ -42,8 +42,8 @@ struct Event {
 // One line of JSON, schema muster.event/1, with a newline.
 [[nodiscard]] std::string to_json_line(const Event& event);
 
-// The refusals of hooks among these events, which begin with the oldest, that have not ended: by
-// the same check's next refusal or its end, or because the node was drained, resumed or released.
+// Returns the refusals of hooks among these events, oldest first, that are still open. A later
+// refusal by the same check, its end, or a drain, resume or release of the node closes one.
 [[nodiscard]] std::vector<Event> lasting_refusals(const std::vector<Event>& events);
 
 struct EventFilter {

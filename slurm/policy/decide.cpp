@@ -106,7 +106,7 @@ Decision decide_for_other_host(const Situation& situation, Decision decision) {
   return decision;
 }
 
-// The condition that time or the remedy will fulfil; empty for none.
+// Returns what still has to happen before the node can be resumed; empty for nothing.
 std::string waits_for(const Situation& situation, const NodeMemory& drain) {
   if (drain.remedy == Remedy::reboot && !differ(drain.boot, situation.boot_id)) {
     return "the node has not been rebooted since";
@@ -118,7 +118,7 @@ std::string waits_for(const Situation& situation, const NodeMemory& drain) {
   return is_in_maintenance(*situation.node) ? "the node is reserved for maintenance" : "";
 }
 
-constexpr std::size_t kLongestQuote = 200;  // of another's reason
+constexpr std::size_t kLongestQuote = 200;  // of a reason that is not muster's
 
 bool drains_when_unknown(const std::string& check, const Rules& rules) {
   const std::pair<const std::string, std::string>* rule = nullptr;
@@ -234,7 +234,7 @@ Decision decide_recovery(const Situation& situation, const NodeMemory& drain) {
   decision.why = waits_for(situation, drain);
   if (!decision.why.empty()) return decision;
   decision.action = Action::resume;
-  const int runs = drain.clean + 1;  // more than needed after another obstacle
+  const int runs = drain.clean + 1;  // may exceed clean_runs if something else delayed it
   decision.why = fmt::format("clean run {} of {}: {} passes", runs,
                              std::max(runs, situation.rules.clean_runs), drain.check);
   return decision;

@@ -206,7 +206,7 @@ std::string stopped_by(const NodeState& node, const std::vector<NodeState>& clus
   const auto check = shown_drain(node).check;
   if (check.empty()) return "";
   for (const auto& partition : node.partitions) {
-    // The share covers the node, so that one less were too few to stop the check.
+    // The limit covers this node, so without it there were too few drains to stop the check.
     const auto stopped = stopped_in(partition, check, cluster, rules, [&](const NodeState& other) {
       return other.name == node.name || goes_before(other, node);
     });

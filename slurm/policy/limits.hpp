@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The site's limits: how many nodes of a partition muster may take out of service, and which ones.
-// One of them is the breaker: if a check drains many nodes within a short time, it more likely has
-// a bad limit than that all of them are bad. It drains no more until an admin accepts its drains.
-// All of it is computed from what Slurm shows, so that all nodes agree and nothing has to be
-// stored.
+// One of them is the breaker: if a check drains many nodes within a short time, a bad limit is more
+// likely than that many bad nodes. It drains no more until an admin accepts its drains. All of it
+// is computed from what Slurm shows, so that all nodes agree and nothing has to be stored.
 #pragma once
 
 #include <cstddef>
@@ -48,7 +47,7 @@ namespace muster::slurm {
                                        const Rules& rules);
 
 // After a drain that the limits cover: a sentence if it is the one that stops its check; else
-// empty. Of all nodes that were drained at once it is exactly one.
+// empty. If several nodes were drained at once, exactly one of them gets it.
 [[nodiscard]] std::string stopped_by(const NodeState& node, const std::vector<NodeState>& cluster,
                                      const Rules& rules);
 

@@ -65,8 +65,8 @@ inline constexpr std::size_t kMaxDrains = 16;
 // Whether muster may write the field: it is empty, or muster wrote it.
 [[nodiscard]] bool may_remember(const NodeState& node);
 
-// Why clean runs of the node cannot be counted, so that only an admin resumes it; empty if they
-// can.
+// Returns why the node's clean runs cannot be counted, so that only an admin can resume it; empty
+// if they can.
 [[nodiscard]] std::string why_not_remembered(const NodeState& node, const Rules& rules);
 
 // Eight hex digits, the same in every version and on every machine.

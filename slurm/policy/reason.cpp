@@ -24,7 +24,7 @@ bool is_about_reboot(std::string_view text) {
           words[1] == "ASAP");
 }
 
-// The remedy that is described so.
+// Returns the remedy with this description.
 std::optional<Remedy> remedy_of(std::string_view description) {
   const auto* found = std::ranges::find(kRemedyDescriptions, description);
   if (description.empty() || found == kRemedyDescriptions.end()) return std::nullopt;

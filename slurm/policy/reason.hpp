@@ -12,8 +12,8 @@
 namespace muster::slurm {
 
 inline constexpr std::string_view kOurs = "muster: ";             // a check's verdict
-inline constexpr std::string_view kByAdmin = "; muster-admin: ";  // `muster drain`: we undo none
-// The reason of a node that the site wants accepted before anybody works on it.
+inline constexpr std::string_view kByAdmin = "; muster-admin: ";  // `muster drain`, which hooks never undo
+// The reason of a new node that the site wants accepted before it runs jobs.
 inline constexpr std::string_view kNewNode = "muster: new node; not accepted yet";
 inline constexpr std::size_t kLongestReason = 200;
 

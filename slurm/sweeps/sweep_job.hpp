@@ -69,8 +69,8 @@ struct SweepLog {
 // The error is `missing` as long as the job has not left one. The report is untrusted.
 [[nodiscard]] Result<Report> read_sweep_result(const std::filesystem::path& file);
 
-// Whether a check that says something about nodes passed or warned. A healthy report without one
-// says nothing about its nodes.
+// Whether a check that judges nodes passed or warned. A healthy report without one says nothing
+// about its nodes.
 [[nodiscard]] bool judges_nodes(const Report& report);
 
 // The verdict of `report` on each node of the job. `names` are the nodes of the cluster with their

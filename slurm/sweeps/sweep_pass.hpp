@@ -19,7 +19,7 @@ struct SweepServices {
   Controller* controller = nullptr;
   Queue* queue = nullptr;
   History* history = nullptr;          // null in a dry run before the first pass
-  std::function<std::string()> token;  // returns another one with every call
+  std::function<std::string()> token;  // returns a new one at every call
   std::function<void(const Event&)> report_event;
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs the site's own program for events, such as a mail, a web hook or a ticket, and informs the
+// Runs the site's own program for events, such as a mail, a webhook or a ticket, and informs the
 // user whose job was sent to a sick node.
 #pragma once
 
@@ -25,8 +25,8 @@ namespace muster::slurm {
 [[nodiscard]] Result<void> tell_site(const TellRules& rules, const Event& event,
                                      Clock::time_point end);
 
-// Runs the program for each of `events` whose kind the site wants. The first failure is returned,
-// and ends it: the others would fail in the same way, and take their time.
+// Runs the program for each of `events` whose kind the site wants. Stops at the first failure and
+// returns it: the others would fail in the same way, and cost time.
 [[nodiscard]] Result<void> tell_site(const TellRules& rules, const std::vector<Event>& events,
                                      Clock::time_point end);
 
