@@ -55,7 +55,7 @@ class BatchesAhead {
   BatchesAhead(const BatchesAhead&) = delete;
   BatchesAhead& operator=(const BatchesAhead&) = delete;
 
-  // Empty at the end; not to be called after it.
+  // Returns an empty batch at the end, after which it must not be called again.
   [[nodiscard]] Batch next() {
     std::unique_lock lock(mutex_);
     changed_.wait(lock, [&] { return !ahead_.empty() && ahead_.front(); });
@@ -107,7 +107,7 @@ class BatchesAhead {
 
 Result<void> import_documents(Database& database, Importer& importer, DocumentSource& source,
                               const JudgeSnapshot& judge) {
-  // Reports of several days fill the pages of their nodes together.
+  // A large transaction fills a node's database pages with the reports of several days.
   constexpr int kBatchesAtOnce = 256;
   BatchesAhead batches(source, judge);
   bool more = true;

@@ -171,7 +171,7 @@ std::vector<CountedText> only_in(const NodesByText& one, const NodesByText& othe
   return counted_texts(rest);
 }
 
-// Needs more digits, because a large fleet shows differences of hundredths of a percent.
+// Prints more digits, because a large fleet shows differences of hundredths of a percent.
 std::string fine_percent(double share) { return fmt::format("{:+.2f}%", 100 * share); }
 
 std::string line_of(const QuantityDifference& row, bool names_profile) {

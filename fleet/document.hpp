@@ -31,7 +31,7 @@ struct Entry {
 };
 
 [[nodiscard]] std::int64_t sum_of(std::string_view text);
-// Appends a text to others of which there is one sum, so that it tells where each begins.
+// Appends a text, with its size, to texts that are hashed together, so that their boundaries count.
 void append_with_size(std::string& all, std::string_view text);
 [[nodiscard]] Entry make_entry(std::string text);
 

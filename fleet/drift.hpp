@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// `muster fleet drift`: devices that got worse than their peers over weeks, and steps that all of
-// them made. Only a list to look at; nothing is drained.
+// `muster fleet drift`: devices that got worse than their peers over weeks, and steps in the values
+// of all devices. Only a list to look at; nothing is drained.
 #pragma once
 
 #include <cstdint>

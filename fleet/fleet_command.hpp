@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `muster fleet`: keeps a year of reports from all nodes in one file, and answers questions about
-// it.
+// `muster fleet`: keeps the reports of all nodes in one file, and answers questions about them.
 #pragma once
 
 #include <optional>

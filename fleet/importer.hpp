@@ -75,14 +75,14 @@ class Importer {
 
   [[nodiscard]] Result<std::int64_t> setup_id(const NodeReport& report);
   [[nodiscard]] Result<std::int64_t> layout_id(const Layout& layout);
-  // The node, which is made if there is none.
+  // Returns the node, which is added if it is new.
   [[nodiscard]] Result<KnownNode*> node_of(std::string_view name);
   [[nodiscard]] Result<std::optional<std::int64_t>> boot_id(KnownNode& node,
                                                             const std::string& boot);
   [[nodiscard]] Result<std::optional<std::int64_t>> fitting_id(const Fitting& fitting);
   [[nodiscard]] Result<std::optional<std::int64_t>> run_id(const std::string& name);
   [[nodiscard]] Result<void> touch(KnownNode& node, std::int64_t at);
-  // The id of an entry of a dictionary, which `insert` makes if there is none.
+  // Returns the id of a dictionary entry, which `insert` adds if it is new.
   template <class Insert>
   [[nodiscard]] Result<std::int64_t> entry_id(Ids& known, std::int64_t sum, std::string_view select,
                                               const Insert& insert);

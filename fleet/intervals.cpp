@@ -104,8 +104,8 @@ class Renewal {
     std::vector<std::pair<std::int64_t, std::int64_t>> fitted;  // since when, with what
   };
 
-  // The end of the earlier walk, as the store has it. Empty if an incident is open: its failures
-  // are not stored one by one.
+  // Returns the state at the end of the earlier walk. Empty if an incident is open, because its
+  // failures are not stored one by one.
   [[nodiscard]] Result<Past> read_past(std::int64_t node) {
     TRY_ASSIGN(const auto incident,
                database_.whole("SELECT 1 FROM incident WHERE node = ? AND ended IS NULL", node));

@@ -49,7 +49,7 @@ OrFailure<Descriptor> lock(const fs::path& store) {
   return lock;
 }
 
-// Refuses a file or folder that SQLite does not recognise, before anything is made beside it.
+// Refuses a file or folder that SQLite does not recognise, before creating files next to it.
 OrFailure<void> check_kind(const fs::path& file) {
   constexpr std::string_view kBegin = "SQLite format 3";
   std::error_code failure;

@@ -20,10 +20,10 @@ namespace muster::fleet {
 inline constexpr std::size_t kLongestName = 64UL << 10U;
 inline constexpr std::size_t kLongestMessage = 400;
 
-// Printable, and whole.
+// Makes a name printable, without cutting it.
 [[nodiscard]] std::string printable_name(std::string_view text);
 
-// Most reports that a thread parses have the layout of the one before: its positions are only
+// Most reports that a thread parses have the same layout as the previous one, so positions are only
 // compared.
 class ValuesBuilder {
  public:
@@ -35,7 +35,7 @@ class ValuesBuilder {
   bool operator==(const ValuesBuilder&) const = default;
 
  private:
-  // The positions from `place` on differ from the known ones.
+  // Handles a layout whose positions differ from the known one from `place` on.
   void leave_known(std::size_t place);
 
   std::string bytes_;

@@ -418,7 +418,7 @@ namespace muster::app {
 
 int run_fleet_whatif(const FleetCommand& command, const Caller& caller,
                      const fleet::JudgeTwice& judge) {
-  // Profiles are the only thing that keeps a snapshot from being judged.
+  // Judging a snapshot only fails because of a profile.
   std::atomic<bool> is_refused = false;
   const auto noting = [&](const Snapshot& snapshot) {
     auto findings = judge(snapshot);
