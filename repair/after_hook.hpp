@@ -10,7 +10,7 @@ namespace muster::app {
 
 // Starts `muster evidence` after a hook that drained the node, and `muster repair --automatic`
 // after a health check that resumed the node or left it drained. Does not wait; a failure only
-// shows in syslog.
+// appears in syslog.
 void start_after_hook(const HookCommand& command, const HookedNode& node, const Caller& caller);
 
 }  // namespace muster::app

@@ -25,7 +25,7 @@ class RepairJournal {
   [[nodiscard]] static Result<std::vector<RepairRecord>> read(const std::filesystem::path& folder);
 
   // Returns the records, oldest first. A damaged line is an error that names it, because its
-  // operation may be under way.
+  // operation may still be running.
   [[nodiscard]] const std::vector<RepairRecord>& records() const { return records_; }
 
   // Returns once the line is on the disk.

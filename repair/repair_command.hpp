@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `muster repair`: one step of the ladder for each node.
+// `muster repair`: takes the next step of the repair ladder for each node.
 #pragma once
 
 #include <string>
