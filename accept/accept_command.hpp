@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `muster accept`: takes a delivery of nodes from powered on to one page.
+// `muster accept`: tests a delivery of nodes, and writes one page about it.
 #pragma once
 
 #include <string>

@@ -24,7 +24,7 @@ struct LoopResult {
 };
 
 struct LoopHooks {
-  // Returns how often the run was asked to stop. From the second time, it no longer waits for
+  // Returns how often the run was asked to stop. After the second time, it no longer waits for
   // running steps.
   std::function<int()> stops = [] { return 0; };
   // Called when the run was asked to stop, before it waits for the running steps, because it may be

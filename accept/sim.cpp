@@ -181,7 +181,8 @@ class SimFleet final : public Fleet {
     ended.answer = std::move(answer);
   }
 
-  // Passes the answer as a framed line through a shell that greets, or a connection that breaks.
+  // Passes the answer as a framed line through a shell with a login banner, or a connection that
+  // breaks.
   [[nodiscard]] bool arrives(const NodeStart& step, StepAnswer& answer, EndedStep& ended) const {
     const bool greets = words_.fault(step.node, FaultKind::greets) != nullptr;
     const bool cut = words_.fault(step.node, FaultKind::cut) != nullptr && step.number == 1;
