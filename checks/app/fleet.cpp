@@ -186,7 +186,7 @@ std::string causes_table(const std::vector<FleetNode>& nodes, std::size_t width)
 }
 
 std::string odd_table(const std::vector<FleetNode>& nodes, std::size_t width) {
-  constexpr std::size_t kFewest = 3;  // of two nodes, neither is odd
+  constexpr std::size_t kFewest = 3;  // with only two nodes, neither is the odd one
   std::vector<fleet::NodeFacts> compared;
   for (const auto& node : nodes) compared.push_back({node.name, node.profile, node.facts});
   const auto odd = fleet::find_odd_facts(compared, kFewest);

@@ -37,7 +37,7 @@ struct FleetNode {
 [[nodiscard]] FleetNode fleet_node(const Snapshot& snapshot, const Report& report);
 
 // Merges reports with the snapshot of their node, or with each other: the worst verdict and all
-// causes. Two snapshots stay two nodes, even of one name.
+// causes. Two snapshots are two nodes, even with the same name.
 [[nodiscard]] std::vector<FleetNode> merge_nodes(const std::vector<FleetNode>& nodes);
 
 // Returns a table of at most about forty lines, wrapped at `width`; complete for 0, which is not a

@@ -228,7 +228,7 @@ void margins_of_zones(const Snapshot& snapshot, const Profile& /*profile*/, Marg
   if (!snapshot.kernel->thermal_zones) return;
   for (const auto& zone : *snapshot.kernel->thermal_zones) {
     const auto limit = limit_of(zone);
-    // Close to the limit the check warns already.
+    // Already warns close to the limit.
     if (zone.now_c && limit)
       margins.at_most(kNode, "", *zone.now_c, Limit<double>(*limit - kMarginC));
   }

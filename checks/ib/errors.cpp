@@ -18,7 +18,7 @@ Remedy remedy_for(const Snapshot& snapshot, std::string_view counter, Outcome ou
   return outcome == Outcome::fail ? hardware_remedy(snapshot) : Remedy::watch;
 }
 
-// How far a counter may rise in which time.
+// How far a counter may rise, and in what time.
 struct RiseLimit {
   Outcome outcome = Outcome::warn;
   double most = 0;

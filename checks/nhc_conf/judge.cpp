@@ -193,7 +193,7 @@ class Translation {
     if (!findings->empty()) report(line, *std::move(findings));
   }
 
-  // A line must not be healthy because none of its checks had anything to judge.
+  // A line must not pass because none of its checks had anything to judge.
   void refuse_if_skipped(const Report& judged, const CheckLine& line, const Row& row) {
     const auto& checks = row.checks;
     const auto skips = [&](std::string_view check) {
