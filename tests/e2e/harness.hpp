@@ -23,7 +23,7 @@
 
 namespace muster::e2e {
 
-// A directory that shows one tree after another; only differences are written.
+// A directory that holds one tree after another; only differences are written.
 class Stage {
  public:
   void show(nodes::Tree tree);

@@ -38,7 +38,7 @@ TEST(HostMemoryTest, IsLimitedByControlGroups) {
   folder.write("sys/fs/cgroup/job/memory.max", "4096\n");
   folder.write("sys/fs/cgroup/job/memory.current", "4000\n");
   EXPECT_EQ(host_memory_available(root), 96);
-  // Caches of files make room.
+  // File caches can be dropped to make room.
   folder.write("sys/fs/cgroup/job/memory.stat", "anon 1000\ninactive_file 3000\n");
   EXPECT_EQ(host_memory_available(root), 3096);
 }

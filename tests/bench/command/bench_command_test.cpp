@@ -106,7 +106,7 @@ TEST(BenchParseTest, AcceptsTheCommandLinesOfNcclTests) {
         ForeignLine{"sendrecv_perf -d bfloat16 -w 20 -G 1 -z 1 -a 1",
                     "sendrecv --type bf16 --warm-up 20 --graph"},
         ForeignLine{"broadcast_perf -r 3 -d float -G 0", "broadcast --root 3"},
-        // From its documents, recipes of clusters, and acceptance tests of providers.
+        // From its documentation, cluster recipes, and acceptance tests of providers.
         ForeignLine{"all_reduce_perf -b 8 -e 128M -f 2 -g 8",
                     "all_reduce --min 8 --max 128MiB --local 8"},
         ForeignLine{"all_reduce_perf -b 8 -e 8G -f 2 -t 2 -g 4 -c 1 -n 100",

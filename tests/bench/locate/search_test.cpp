@@ -324,7 +324,7 @@ TEST(LocateTest, CongestionOfFewNodesAccusesNothing) {
   }
 }
 
-// There a few pairs at once are a crowd, and one of them may stay just below the limit.
+// There even a few pairs at once cause congestion, and one of them may stay just below the limit.
 TEST(LocateTest, CongestionOfASmallLeafSwitchAccusesNoLink) {
   for (std::uint64_t seed = 1; seed <= 200; ++seed) {
     const auto cluster = cluster_of(

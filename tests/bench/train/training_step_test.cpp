@@ -62,7 +62,7 @@ TEST(TransformerTest, HasTheProductsOfItsLayer) {
   EXPECT_EQ(layer.backward[7], (GemmShape{128, 256, 1024}));
 }
 
-// Six operations for each parameter and token, as everybody counts.
+// Six operations per parameter and token, as is customary.
 TEST(TransformerTest, CountsSixOperationsForEachParameterAndToken) {
   for (const auto& model : transformers()) {
     const double parameters = model.layers * static_cast<double>(parameters_of_layer(model));

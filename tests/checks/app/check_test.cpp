@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Observing and judging a node below a root that holds next to nothing.
+// Observes and judges a node below an almost empty root.
 #include <fmt/format.h>
 #include <unistd.h>
 

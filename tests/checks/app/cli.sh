@@ -47,7 +47,7 @@ expect 2 'Bad file descriptor' shell "\"\$0\" list >&-"
 expect 2 '^$' shell 'exec 3> >(exit); wait $!; "$0" list >&3'
 expect 2 'No such file or directory' "${here[@]}" --output "$work/missing/report"
 
-# Standard output by its other names is the open file: what it holds already stays.
+# The other names of standard output refer to the open file, whose contents stay.
 for name in - /dev/stdout /dev/fd/1; do
   echo begun >"$work/log"
   "${here[@]}" --output "$name" >>"$work/log" 2>&1

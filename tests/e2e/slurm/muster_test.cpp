@@ -254,7 +254,7 @@ TEST_F(MusterInSlurm, AWrongLimitDrainsOnlyTheSitesShare) {
     return true;
   };
   EXPECT_TRUE(wait_for(all_have_spoken));
-  // Two that drain at once may be one too many, and one of them is taken back a moment later.
+  // If two drain at once, that may be one too many, and one of them is undone a moment later.
   auto since = std::chrono::steady_clock::now();
   EXPECT_TRUE(wait_for([&] {
     if (count() != 2) since = std::chrono::steady_clock::now();
@@ -307,7 +307,7 @@ TEST_F(MusterInSlurm, SixPrologsAtOnceLoseNoDrain) {
   }
 }
 
-// Its disk is another one, and Slurm knows why it is drained.
+// The node has a new disk, and Slurm knows why it is drained.
 TEST_F(MusterInSlurm, ANodeThatLostItsHistoryIsResumedAfterCleanRuns) {
   ASSERT_TRUE(render("sick", kPassing));
   begin(1, ", clean_runs: 2");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // LBNL NHC as Slurm's health check, with muster's plug-in: a sick node is drained and comes back.
-// MUSTER_NHC_TREE names an unpacked NHC; else the small one of tests/nhc does it.
+// MUSTER_NHC_TREE names an unpacked NHC; by default the small one of tests/nhc is used.
 #include <fmt/format.h>
 
 #include <cstdlib>
@@ -101,7 +101,7 @@ TEST(Nhc, DrainsOnlyTheSickNodeAndResumesItAndKeepsAnAdminsDrain) {
 
   std::filesystem::remove(sick);
   EXPECT_TRUE(cluster.wait_until("n1", idle)) << cluster.nodes().at("n1").state;
-  // NHC sets the state alone, and from Slurm 24.05 on that leaves the reason.
+  // NHC sets only the state, which since Slurm 24.05 leaves the reason in place.
   EXPECT_THAT(cluster.nodes().at("n1").reason,
               ::testing::AnyOf("", ::testing::StartsWith("NHC: check_muster_")));
   EXPECT_EQ(cluster.nodes().at("n2").reason, "swap a cable");

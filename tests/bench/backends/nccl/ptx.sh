@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Fails when a kernels.ptx is not what tools/make-ptx.sh makes of the kernels.cu beside it, or does not
-# become machine code. Leaves with 77 where nvcc is missing, or of another version than the one that made it: then
-# only the second is looked at, where ptxas is there.
+# Fails if a kernels.ptx differs from what tools/make-ptx.sh makes of the kernels.cu next to it, or if ptxas does not
+# assemble it. If nvcc is missing or has a different version, only ptxas is run (if installed), and the exit status is
+# 77.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../../../.."
 
