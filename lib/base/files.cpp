@@ -146,7 +146,7 @@ Result<void> check_own_folder(const fs::path& folder) {
   const bool is_of_own_group = status.st_gid == 0 || status.st_gid == ::getegid();
   const ::mode_t others = S_IWOTH | (is_of_own_group ? 0U : S_IWGRP);
   if ((status.st_mode & others) == 0) return {};
-  return make_error("{} may be written by others (mode {:04o}): chmod go-w {}", shown(folder),
+  return make_error("{} is writable by others (mode {:04o}): chmod go-w {}", shown(folder),
                     status.st_mode & 07777U, shown(folder));
 }
 

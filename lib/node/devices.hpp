@@ -88,9 +88,9 @@ struct AmdGpu {
   MUSTER_FIELD(Fact<std::string>, hive,
                "id that the GPUs on its xGMI links share; absent without links");
   MUSTER_FIELD(Fact<unsigned>, utilisation, "percent");
-  MUSTER_FIELD(Fact<std::uint64_t>, replays, "of its PCI link");
-  MUSTER_FIELD(Fact<std::vector<AmdSensor>>, temperatures, "by sensor");
-  MUSTER_FIELD(Fact<double>, power_w, "drawn");
+  MUSTER_FIELD(Fact<std::uint64_t>, replays, "replays of its PCI link");
+  MUSTER_FIELD(Fact<std::vector<AmdSensor>>, temperatures, "temperatures, by sensor");
+  MUSTER_FIELD(Fact<double>, power_w, "power drawn");
   MUSTER_FIELD(Fact<double>, power_cap_w, "limit in force");
   MUSTER_FIELD(Fact<double>, power_cap_default_w, "limit by default");
 };
@@ -143,7 +143,7 @@ struct Hca {
 
 struct Infiniband {
   MUSTER_DESCRIBED(Infiniband);
-  MUSTER_FIELD(std::vector<Hca>, hcas, "RDMA devices, with Ethernet ones, by PCI address");
+  MUSTER_FIELD(std::vector<Hca>, hcas, "RDMA devices, including Ethernet ones, by PCI address");
   MUSTER_FIELD(Fact<std::string>, umad,
                "version of ib_umad's interface; absent if it is not loaded");
 };

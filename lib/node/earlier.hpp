@@ -47,7 +47,7 @@ struct RememberedXid {
   MUSTER_FIELD(double, first_s, "uptime of the first, in that boot") = 0;
   MUSTER_FIELD(double, last_s, "uptime of the last") = 0;
   MUSTER_FIELD(double, wall_s, "time of the last, seconds since 1970") = 0;
-  MUSTER_FIELD(std::uint64_t, lines, "lines in the kernel's log") = 0;
+  MUSTER_FIELD(std::uint64_t, lines, "lines in the kernel log") = 0;
   MUSTER_FIELD(std::string, text, "text of the last one");
 };
 

@@ -76,7 +76,7 @@ struct NvLink {
   MUSTER_FIELD(Fact<std::uint64_t>, failed_recoveries, "recoveries that failed; since Blackwell");
   MUSTER_FIELD(Fact<std::uint64_t>, receive_errors, "damaged packets received; since Blackwell");
   MUSTER_FIELD(Fact<std::uint64_t>, integrity_errors,
-               "times that there were too many errors on the wire; since Blackwell");
+               "how often there were too many errors on the wire; since Blackwell");
 };
 
 // The state of the GPU in the NVSwitch fabric.
@@ -116,7 +116,7 @@ struct GpuHeat {
 
 struct GpuPower {
   MUSTER_DESCRIBED(GpuPower);
-  MUSTER_FIELD(Fact<std::uint64_t>, usage_mw, "drawn now");
+  MUSTER_FIELD(Fact<std::uint64_t>, usage_mw, "power drawn now");
   MUSTER_FIELD(Fact<std::uint64_t>, enforced_mw, "limit in force");
   MUSTER_FIELD(Fact<std::uint64_t>, default_mw, "limit by default");
   MUSTER_FIELD(Fact<std::uint64_t>, set_mw, "limit that was set");
@@ -205,7 +205,7 @@ struct Gpu {
   MUSTER_FIELD(GpuHeat, heat, "");
   MUSTER_FIELD(GpuPower, power, "");
   MUSTER_FIELD(GpuLink, link, "");
-  MUSTER_FIELD(Fact<std::vector<GpuProcess>>, processes, "that compute");
+  MUSTER_FIELD(Fact<std::vector<GpuProcess>>, processes, "processes that compute");
   MUSTER_FIELD(Fact<ByName<unsigned>>, peers,
                "peer access to each other GPU by address: 0 possible, else why not");
   MUSTER_FIELD(Fact<std::vector<GpuProcess>>, graphics, "processes that only draw");
@@ -241,7 +241,7 @@ struct Nvml {
   MUSTER_FIELD(std::string, trouble, "why NVML cannot be used; empty if it can");
   MUSTER_FIELD(int, trouble_code, "NVML's return code for it; 0 if the reason is muster's own") = 0;
   MUSTER_FIELD(Fact<std::string>, driver, "version");
-  MUSTER_FIELD(Fact<std::string>, module, "version of the kernel's module");
+  MUSTER_FIELD(Fact<std::string>, module, "version of the kernel module");
   MUSTER_FIELD(Fact<bool>, open_module, "it is the open kernel module");
   MUSTER_FIELD(Fact<unsigned>, cuda, "highest CUDA version: 12040 for 12.4");
   MUSTER_FIELD(std::vector<Gpu>, gpus, "by PCI address");
@@ -249,7 +249,7 @@ struct Nvml {
   MUSTER_FIELD(Fact<bool>, confidential_ready, "its GPUs accept work");
   MUSTER_FIELD(Fact<std::vector<std::string>>, imex_nodes,
                "nodes of the IMEX domain, as its configuration names them");
-  MUSTER_FIELD(Fact<bool>, imex_channel, "there is an IMEX channel for programs to use");
+  MUSTER_FIELD(Fact<bool>, imex_channel, "an IMEX channel for programs exists");
 };
 
 }  // namespace muster

@@ -145,8 +145,9 @@ struct Mount {
   MUSTER_FIELD(Fact<std::vector<std::string>>, options,
                "as proc/mounts lists them: rw, nodev, hard …");
   MUSTER_FIELD(bool, hung, "statfs did not return in time") = false;
-  MUSTER_FIELD(bool, unasked,
-               "muster had no CPU, memory or descriptor to ask: says nothing about the mount") =
+  MUSTER_FIELD(
+      bool, unasked,
+      "muster lacked CPU time, memory or descriptors to query it: says nothing about the mount") =
       false;
   MUSTER_FIELD(Fact<std::string>, user, "user who mounted it, number or name; absent for root");
   MUSTER_FIELD(Fact<std::string>, users_write, "a folder in it that all users can write to");
@@ -170,7 +171,8 @@ struct Mounts {
   MUSTER_FIELD(std::vector<Mount>, mounts, "file systems with data, in the order of proc/mounts");
   MUSTER_FIELD(std::vector<std::string>, automounts,
                "points at or below which autofs mounts file systems when they are used");
-  MUSTER_FIELD(Fact<std::vector<KernelMount>>, kernel, "all others");
+  MUSTER_FIELD(Fact<std::vector<KernelMount>>, kernel,
+               "mounts without data, such as proc and sysfs");
 
   // The mounts by mount point; the last mount hides earlier ones at the same point.
   [[nodiscard]] std::map<std::string_view, const Mount*> on_top() const {
@@ -288,7 +290,7 @@ struct KernelLog {
   MUSTER_DESCRIBED(KernelLog);
   MUSTER_FIELD(std::vector<KernelRecord>, records,
                "warnings and worse, and all messages of hardware drivers");
-  MUSTER_FIELD(std::uint64_t, seen, "records read in all") = 0;
+  MUSTER_FIELD(std::uint64_t, seen, "number of records read") = 0;
   MUSTER_FIELD(std::uint64_t, unparsable, "records with an invalid format") = 0;
   MUSTER_FIELD(std::uint64_t, lost, "records overwritten while reading") = 0;
   MUSTER_FIELD(bool, truncated, "reading stopped at a limit of size or time") = false;

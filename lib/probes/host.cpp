@@ -217,7 +217,7 @@ Fact<Container> read_container(const Root& root) {
   if (!init_of_node) {
     for (auto& sign : signs_of_init(root)) signs.push_back(std::move(sign));
   } else if (has_other_root(root)) {
-    signs.emplace_back("another root directory than PID 1");
+    signs.emplace_back("a root directory other than PID 1's");
   }
   const auto user = link_of(root, "/proc/self", kUser.name);
   if (!user.empty() && !is_first(root, kUser)) signs.emplace_back("a user namespace");

@@ -36,7 +36,7 @@ BrokenValue wrong(std::string key, std::string_view value, std::string_view reme
 BrokenValue check_lists(const RepairRules& rules) {
   for (const auto& rung : rules.automatic) {
     if (!is_among(rung, kAutomatic)) {
-      return wrong("automatic", rung, "write some of restart_service, reset_gpu, reboot");
+      return wrong("automatic", rung, "expected some of restart_service, reset_gpu, reboot");
     }
   }
   for (const auto& unit : rules.services) {

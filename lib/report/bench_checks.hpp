@@ -22,8 +22,8 @@ inline constexpr std::array kBenchChecks{
                "Each result of each rank is compared with the expected result, element by "
                "element. Wrong data comes from memory, a link or a library, and spoils every "
                "computation.",
-               "Take the node that the message names out of service, and run the same on it "
-               "alone.",
+               "Take the node that the message names out of service, and run the same test on "
+               "it alone.",
                true},
     BenchCheck{"bench.completion", "All ranks meet, and the run completes",
                "A rank that crashes or hangs blocks all others. The message names it, its node "

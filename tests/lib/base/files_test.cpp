@@ -93,7 +93,7 @@ TEST_F(FilesTest, AcceptsOwnAndMissingFiles) {
 TEST_F(FilesTest, RefusesAFolderThatOthersMayWrite) {
   fs::permissions(dir_.path(), fs::perms(0777));
   EXPECT_THAT(error_of(check_own_folder(dir_.path())),
-              HasSubstr(" may be written by others (mode 0777): chmod go-w "));
+              HasSubstr(" is writable by others (mode 0777): chmod go-w "));
   fs::permissions(dir_.path(), fs::perms(01777));
   EXPECT_FALSE(check_own_folder(dir_.path()));
   fs::permissions(dir_.path(), fs::perms(0755));

@@ -116,10 +116,10 @@ TEST_F(ContainerTest, APodWithHostPidHasItsOwnMountsOnly) {
   be_in_pod();
   EXPECT_EQ(container(),
             Fact<Container>(Container{
-                .recognised_by = {"a Kubernetes pod", "another root directory than PID 1"},
+                .recognised_by = {"a Kubernetes pod", "a root directory other than PID 1's"},
                 .namespaces = {"mnt"}}));
   tree_.write("proc/self/environ", "PATH=/bin");
-  EXPECT_THAT(signs(), ElementsAre("another root directory than PID 1"));
+  EXPECT_THAT(signs(), ElementsAre("a root directory other than PID 1's"));
 }
 
 // pause is PID 1 of a pod with shareProcessNamespace.
