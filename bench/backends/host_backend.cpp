@@ -27,7 +27,8 @@ bool in_one_buffer(const Operation& operation) {
   return operation.in_place || definition_of(operation.collective).one_buffer;
 }
 
-// Returns the number in the line that begins with this word, or in the first line without a word.
+// Returns the number in the line that begins with this word; if it is empty, the number in the
+// first line.
 std::optional<std::uint64_t> number_in(const Root& root, std::string_view path,
                                        std::string_view word = "") {
   const auto text = root.read(path).value_or("");

@@ -165,7 +165,7 @@ constexpr std::array kOptions{
     option<&C::placement>("--placement", "both|out|in",
                           "out of place, in place, or both (default both)"),
     option<&C::warm_up, AtLeast<0>{}>("--warm-up", "N",
-                                      "untimed operations of each size first (default 5)"),
+                                      "untimed operations before those of each size (default 5)"),
     option<&C::iterations, AtLeast<1>{}>("--iterations", "N",
                                          "timed operations of each size (default 20)"),
     option<&C::precision, take_precision>(
@@ -182,8 +182,8 @@ constexpr std::array kOptions{
         "--together", "N",
         "start N operations in one NCCL group; times are for one operation (default 1)"),
     option<&C::cpu_time>("--cpu-time", "",
-                         "show the CPU time of a rank's thread in each operation, instead of the "
-                         "time in the table; on GPUs, the CPU time to start it"),
+                         "print the CPU time of a rank's thread per operation in the table, "
+                         "instead of the time; on GPUs, the CPU time to start it"),
     option<&C::cycles, AtLeast<1>{}>("--cycles", "N", "run all sizes N times (default 1)"),
     option<&C::soak>("--soak", "TIME", "repeat all sizes for TIME"),
     option<&C::sim, take_sim>("--sim", "WORD=VALUE,...", kSimHelp, Arity::each),

@@ -203,11 +203,10 @@ Result<void> add_slurm_rendezvous(const Environment& environment, Place& place) 
       fmt::format("{}.{}", environment.text("SLURM_JOB_ID"), environment.text("SLURM_STEP_ID"));
   TRY_ASSIGN(const auto port, environment.port("MASTER_PORT", port_of_job(job)));
   place.rendezvous = Rendezvous{.host = std::move(host), .port = port};
-  add_listening(
-      place, "",
-      fmt::format("{} and {}", source,
-                  environment.has("MASTER_PORT") ? "MASTER_PORT"
-                                                 : "a port that follows from job and step"));
+  add_listening(place, "",
+                fmt::format("{} and {}", source,
+                            environment.has("MASTER_PORT") ? "MASTER_PORT"
+                                                           : "a port derived from job and step"));
   return {};
 }
 

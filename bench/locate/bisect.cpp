@@ -97,8 +97,7 @@ class Bisection {
     }
     std::optional<std::size_t> found;
     if (groups.empty()) return found;
-    TRY_ASSIGN(const auto round,
-               rounds_.measure("parts of what is slow together", std::move(groups)));
+    TRY_ASSIGN(const auto round, rounds_.measure("parts of the slow group", std::move(groups)));
     double lowest = usual_.limit;
     for (std::size_t i = 0; i < places.size(); ++i) {
       const double gbps = round.gbps[i].value_or(0);
@@ -212,7 +211,7 @@ class Bisection {
   // Measures the fault once more, and a control.
   [[nodiscard]] Result<std::optional<Culprit>> confirm() {
     const std::optional<Culprit> none;
-    TRY_ASSIGN(const auto gbps, rounds_.measure_one("what is slow together, alone", shown_));
+    TRY_ASSIGN(const auto gbps, rounds_.measure_one("the slow group, alone", shown_));
     if (!usual_.low(gbps)) return shown_.size() < all_.size() ? congestion(gbps) : none;
     auto others = without(all_, shown_);
     if (control_) {
@@ -224,7 +223,7 @@ class Bisection {
       // Measured in the same round, since rates may drift from one to the next.
       others.resize(shown_.size());
       if (!nodes_.are_comparable(others)) return none;
-      TRY_ASSIGN(const auto both, rounds_.measure("what is slow together, and as many others",
+      TRY_ASSIGN(const auto both, rounds_.measure("the slow group, and as many others",
                                                   {{.nodes = shown_}, {.nodes = others}}));
       control_ = both.gbps[1];
       const bool better = control_ && (1 - kTolerance) * *control_ > both.gbps[0].value_or(0);

@@ -48,18 +48,19 @@ constexpr std::array kOptions{
     option<&C::strategy>(
         "--strategy", "auto|screen|tournament|bisect|rails|fabric",
         "screen: disjoint pairs, then suspects with proven partners; tournament: "
-        "all pairs; bisect: another name of screen; rails: as auto, and each device "
+        "all pairs; bisect: another name for screen; rails: as auto, and each device "
         "by itself; fabric: the switches first (default auto: tournament up to "
         "16 nodes, else screen)"),
     option<&C::topology>("--topology", "FILE",
                          "Slurm's topology.conf, or lines with a switch and its nodes"),
     option<&C::size, take_size>("--size", "SIZE",
-                                "of the all-reduce (default on GPUs the size of the profile's "
+                                "size of the all-reduce (default on GPUs that of the profile's "
                                 "limit, or 512 MiB; else 8 MiB)"),
     option<&C::per_repeat, AtLeast<1>{}>("--per-repeat", "N",
-                                         "one value is the median of N operations (default 5)"),
-    option<&C::floor, take_rate>("--min-busbw", "RATE",
-                                 "what a healthy pair of nodes reaches at least, as '180 GB/s'"),
+                                         "use the median of N operations as one value (default 5)"),
+    option<&C::floor, take_rate>(
+        "--min-busbw", "RATE",
+        "the least that a healthy pair of nodes reaches, such as '180 GB/s'"),
     option<&C::matrix>("--matrix", "FILE", "write the rates of all measured pairs, as JSON"),
     option<&C::csv>("--csv", "FILE", "the same as CSV"),
     option<&C::exclude>("--exclude", "FILE",
@@ -410,10 +411,11 @@ Parsed<LocateCommand> parse(std::span<const char* const> arguments) {
         const bool sim = command.backend == BackendKind::sim;
         TRY(refuse_any(
             {{command.verbose && command.quiet, "-v and -q exclude each other"},
-             {!command.cluster.empty() && !sim, "--sim goes with --backend sim"},
-             {command.size && sim, "--size does not go with --backend sim"},
-             {command.per_repeat && sim, "--per-repeat does not go with --backend sim"},
-             {!command.node_tests.empty() && sim, "--node-tests does not go with --backend sim"},
+             {!command.cluster.empty() && !sim, "--sim requires --backend sim"},
+             {command.size && sim, "--size and --backend sim exclude each other"},
+             {command.per_repeat && sim, "--per-repeat and --backend sim exclude each other"},
+             {!command.node_tests.empty() && sim,
+              "--node-tests and --backend sim exclude each other"},
              {command.strategy == Strategy::fabric && command.topology.empty() && !sim,
               "--strategy fabric needs --topology"}}));
         TRY(check_sim(command.cluster));

@@ -38,7 +38,8 @@ struct NumaCpus {
 // control groups of this process. 0 if unknown.
 [[nodiscard]] std::uint64_t memory_available(const Root& root);
 
-// What limits this process's use of the CPUs, such as "8 of 96 CPUs"; empty if nothing does.
+// Describes a limit on this process's use of the CPUs, such as "8 of 96 CPUs"; empty if it has
+// none.
 [[nodiscard]] std::string restriction_of_cpus(const Root& root, const std::vector<unsigned>& own);
 
 // Runs `work(index)` on one thread bound to each CPU, and waits for all. Returns the first error.

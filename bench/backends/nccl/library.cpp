@@ -94,9 +94,9 @@ CudaError cuda_error(int code) {
 std::string_view cause_of_nccl(int code) {
   switch (code) {
     case nccl::kUnhandledCuda:
-      return "a call of CUDA failed inside NCCL";
+      return "a CUDA call failed inside NCCL";
     case nccl::kSystem:
-      return "a call of the system or of the network failed inside NCCL";
+      return "a system or network call failed inside NCCL";
     case nccl::kRemote:
       return "a peer has exited, or cannot be reached over the network";
     default:

@@ -203,7 +203,7 @@ class RequirementJudge {
     }
     auto what = fmt::format("{} of {} pairs of ranks on {} use {}", wrong == 0 ? not_right : wrong,
                             all, where, fmt::join(with_interfaces(others, transport_), ", "));
-    if (wrong == 0) return {.what = what + ", and the log does not show what that sends over"};
+    if (wrong == 0) return {.what = what + ", and the log does not show its transport"};
     return {.state = State::missed, .what = std::move(what)};
   }
 

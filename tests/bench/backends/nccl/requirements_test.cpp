@@ -191,7 +191,7 @@ TEST(RequirementsTest, AreUnknownWithAPlugin) {
             (RequirementResult{
                 .requirement = Requirement::ib,
                 .what = "2 of 2 pairs of ranks on different nodes use NET/UCX, and the log does "
-                        "not show what that sends over"}));
+                        "not show its transport"}));
   auto mixed = across("NET/UCX");
   add_pair(mixed, 3, 0, "NET/Socket");
   EXPECT_EQ(only(mixed, Requirement::ib).state, State::missed);
