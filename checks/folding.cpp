@@ -129,7 +129,7 @@ std::string message_of(const std::vector<const Finding*>& findings, const Family
   const bool alike = std::ranges::all_of(
       findings, [&](const Finding* each) { return without_serial(each->message) == first; });
   auto message =
-      alike ? first : fmt::format("{}: {}; the others likewise", findings.front()->device, first);
+      alike ? first : fmt::format("{}: {}; the others too", findings.front()->device, first);
   if (findings.size() == family.total) {
     if (family.name != "GPUs") return message;
     return fmt::format("{}; all of them: first check what they share (driver, power, cooling)",

@@ -131,7 +131,7 @@ constexpr auto kSince = option<&C::since, take_age<400>>(
     "--since", "TIME", "only events within this time, such as 5m, 24h or 30d");
 template <class C>
 constexpr auto kForm = option<&C::form>("--format", "text|json",
-                                        "print one line of text or JSON for each (default text)");
+                                        "print one line of text or JSON per entry (default text)");
 
 using C = CheckCommand;
 using S = SnapshotCommand;
@@ -160,9 +160,8 @@ constexpr std::nullptr_t kOptions = nullptr;
 
 template <>
 constexpr std::array kOptions<C>{
-    option<&C::profile>(
-        "--profile", "NAME|FILE",
-        "judge by this profile instead of the one of muster.yaml or of the hardware"),
+    option<&C::profile>("--profile", "NAME|FILE",
+                        "judge by this profile instead of that of muster.yaml or of the hardware"),
     context<C>("the reason for this run (default manual)"),
     option<&C::only, take_checks>("--only", "GLOB,...", "run only these checks"),
     option<&C::skip, take_checks>("--skip", "GLOB,...", "skip these checks"),
@@ -171,9 +170,8 @@ constexpr std::array kOptions<C>{
         "judge by the lines of this configuration of NHC instead of the context's checks; in a "
         "folder, by the file for the node's size"),
     option<&C::active>("--active", "",
-                       "run muster-bench for the lines that ask for a benchmark, each within its "
-                       "own time; only on "
-                       "a node without jobs"),
+                       "run muster-bench for lines that ask for a benchmark, each with its own "
+                       "time limit; only on a node without jobs"),
     kSet<C>,
     option<&C::format>("--format", kCheckFormats, "format of the report (default text)"),
     kValues<C>,
@@ -335,7 +333,7 @@ constexpr std::array kOptions<A>{
 
 template <>
 constexpr std::array kOptions<N>{
-    option<&N::run>("--run", "DIR", "the folder of the run; the same folder again resumes it"),
+    option<&N::run>("--run", "DIR", "the folder of the run; if it exists, the run is resumed"),
     option<&N::plan>(
         "--plan", "quick|standard|strict|FILE",
         "stages, times and retests: with a soak of 30 minutes, a day or three days, or "
@@ -352,7 +350,7 @@ constexpr std::array kOptions<N>{
                      "addresses and notes (default site)"),
     option<&N::retest>("--retest", "HOSTLIST", "record that these nodes are to start over"),
     option<&N::go_on>("--go-on", "CHECK",
-                      "record that the nodes are to blame for a check that stopped a stage"),
+                      "record that a stage that this check stopped is to continue"),
     option<&N::withdraw>("--withdraw", "HOSTLIST",
                          "record that these nodes were withdrawn from the delivery"),
     option<&N::why>("--why", "TEXT", "the reason, which the page shows"),
@@ -368,7 +366,7 @@ constexpr std::array kOptions<M>{
     option<&M::store>("--store", "FILE", "the store (default /var/lib/muster/fleet.db)"),
     option<&M::cluster>("--cluster", "NAME",
                         "add: the cluster of the nodes; otherwise: only nodes of this cluster"),
-    option<&M::slurm>("--slurm", "", "add: Slurm's record of nodes and jobs"),
+    option<&M::slurm>("--slurm", "", "add: import Slurm's record of nodes and jobs"),
     option<&M::since, take_age<36'500>>(
         "--since", "TIME",
         "add --slurm, causes, drift, whatif, export: look no further back, such as 30d"),
@@ -385,7 +383,7 @@ constexpr std::array kOptions<M>{
                          "for --by leaf: Slurm's topology.conf, or lines 'leaf0 gpu-[01-16]'"),
     option<&M::settings, take_setting<false>>("--set", "KEY=VALUE",
                                               "whatif: the limit to try; may be repeated"),
-    option<&M::all>("--all", "", "whatif: judge all snapshots, not the newest of each node"),
+    option<&M::all>("--all", "", "whatif: judge all snapshots, not only the newest of each node"),
 };
 
 template <>
@@ -396,7 +394,7 @@ constexpr std::array kOptions<G>{
         "only record the steps; `muster fleet causes --by action` compares them with "
         "what admins did"),
     option<&G::resolve>("--resolve", "ID=succeeded|failed|cancelled",
-                        "record how an operation ended whose outcome is unknown"),
+                        "record the outcome of an operation that muster could not determine"),
     option<&G::automatic>("--automatic", "",
                           "for hooks: do only what repair.automatic in muster.yaml lists"),
     kRoot<G>,
@@ -418,12 +416,12 @@ constexpr std::array kOptions<J>{
     option<&J::provider>("--provider", "azure|gcp|oci|aws|text",
                          "the format of the claim (default: from the block repair)"),
     option<&J::reports>("--report", "FILE",
-                        "a report of the node besides those in the repair folder; - is standard "
-                        "input; may be repeated"),
+                        "another report of the node, in addition to the repair folder's; - is "
+                        "standard input; may be repeated"),
     option<&J::run>("--run", "DIR", "claim the rejected nodes of this acceptance"),
     option<&J::vm_id>("--vm-id", "ID", "the provider's id of the node's virtual machine"),
     option<&J::send>("--send", "", "send it with curl, gcloud or oci, instead of printing it"),
-    option<&J::no_evidence>("--no-evidence", "", "send it although no evidence can be collected"),
+    option<&J::no_evidence>("--no-evidence", "", "send it even if no evidence can be collected"),
     option<&J::poll>("--poll", "", "follow the open claims of these nodes, or of all nodes"),
     kRoot<J>,
 };

@@ -84,7 +84,7 @@ std::vector<CommandText> command_texts() {
       help_of<SweepCommand>("[OPTION]...",
                             "Benchmark idle nodes in rotation; each call is one pass"),
       help_of<AgentCommand>("[OPTION]...",
-                            "Judge this node again and again, and show the verdict as conditions "
+                            "Check this node repeatedly, and publish the verdict as conditions "
                             "and events of its Kubernetes node",
                             "  muster agent --metrics /var/lib/node_exporter/muster.prom\n"),
       help_of<AcceptCommand>("[HOSTLIST | @FILE]... [OPTION]...",
@@ -96,7 +96,7 @@ std::vector<CommandText> command_texts() {
       help_of<FleetCommand>(
           "[add PATH...|--slurm | show | odd | drift | causes | part SERIAL|NODE | diff A B | "
           "whatif --set KEY=VALUE | export sql|jsonl | prune] [OPTION]...",
-          "Keep the reports of all nodes in one file, and ask it questions",
+          "Keep the reports of all nodes in one file, and query it",
           "  muster fleet add /shared/muster/spool\n"
           "  muster fleet show\n"
           "  muster fleet part 1650000066\n"

@@ -178,8 +178,8 @@ TEST(SimulatedNodesTest, TheSickOneHasItsFourFaultsAndNoOther) {
                   "fail pci.devices 0003:00:00.0", "fail ib.rate mlx5_ib5"));
 }
 
-// Two machines that were healthy but for a clock that nothing synchronised. Recorded on real GPUs;
-// names, serials, UUIDs and what else belongs to one machine were replaced.
+// Two machines that were healthy except for an unsynchronised clock. Recorded on real GPUs; names,
+// serials, UUIDs and other identifiers were replaced.
 TEST(RecordedNodesTest, AreHealthyButForTheirClock) {
   for (const auto* name : {"recorded/h100_sxm_vm", "recorded/h200_sxm_vm"}) {
     const Report report = report_on(name, "generic");

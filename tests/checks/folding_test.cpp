@@ -50,7 +50,7 @@ TEST(FoldingTest, SomeAreNamedWithWhatOnlyTheyShare) {
   EXPECT_EQ(
       shown(findings, node_of_eight()),
       "fail     gpu.temperature  4 of 8 GPUs  gpu4, gpu5, gpu6, gpu7: gpu4: the GPU is at 95 C, "
-      "above 90 C; the others likewise; these are those behind PCI bridge 0010:01:00.0 -> "
+      "above 90 C; the others too; these are those behind PCI bridge 0010:01:00.0 -> "
       "report to the provider");
 }
 

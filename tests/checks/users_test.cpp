@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// No user of a node can make it fail: a healthy node, each thing that an unprivileged user can
-// make, in each context, judged by every check of the catalogue.
+// No user of a node can make it fail: does everything that an unprivileged user can do to a healthy
+// node, and judges it in each context by every check of the catalogue.
 
 #include "checks/run.hpp"
 #include "lib/profile/load.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Snapshots judged again, and the table of a fleet.
+// Judging snapshots again, and the table of a fleet.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -275,7 +275,7 @@ TEST(FleetTest, NamesTheDeviceOfATextThatVaries) {
               HasSubstr("ib.rate: 200 Gb/s (serial 1651) (as on n0001 mlx5_ib1)\n"));
 }
 
-// Where the text goes into a pipe, a line is a cause and has all of it.
+// In a pipe, each cause is one complete line.
 TEST(FleetTest, CutsNoCauseAndWrapsItOnATerminal) {
   const auto snapshot = node_with("28.39");
   const auto message = fmt::format("{}the end of it", std::string(30, 'x') + std::string(" word "));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Benchmarks of NHC's lines and of hooks, run by a script in the place of muster-bench.
+// Benchmarks of NHC's lines and of hooks, run by a script that replaces muster-bench.
 #include "checks/app/run_benchmarks.hpp"
 
 #include <fmt/format.h>
@@ -262,7 +262,7 @@ TEST_F(NodeTestsTest, NothingRunsOnASickNodeOrOnBusyGpus) {
   EXPECT_EQ(took_, Clock::duration{});
 }
 
-// A line that holds on every machine is all that is judged, and a script stands for muster-bench.
+// Judges only a line that passes on every machine; a script replaces muster-bench.
 TEST(HookCheckTest, TheTestsOfTheSiteAreJudgedWithTheNode) {
   const TempDir dir;
   dir.write("nhc.conf", "* || check_hw_eth lo\n");

@@ -312,7 +312,7 @@ TEST_F(ValidateTest, ReportsWhatAKeyMustNotHave) {
   EXPECT_THAT(troubles_of("slurm:\n  drain_window: 0 s\n"),
               HasSubstr("muster.yaml:2: 'slurm.drain_window' must be 1 min to 365 d\n"));
   EXPECT_THAT(troubles_of("slurm:\n  epilog_tests: 'host.latency,gpu.cpy'\n"),
-              HasSubstr("muster.yaml:2: 'slurm.epilog_tests' has \"gpu.cpy\"; write some of "));
+              HasSubstr("muster.yaml:2: 'slurm.epilog_tests' has \"gpu.cpy\"; expected some of "));
   EXPECT_THAT(troubles_of("slurm:\n  gate_sweep: full\n"),
               HasSubstr("muster.yaml:2: 'slurm.gate_sweep' has no effect without "
                         "gate_new_nodes: true\n"));

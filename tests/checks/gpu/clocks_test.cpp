@@ -17,7 +17,7 @@ Profile limited() {
   return profile;
 }
 
-// An earlier run of this boot, ten minutes ago, saw the hardware hold down what it holds down now.
+// An earlier run of this boot, ten minutes ago, saw the hardware limit the same clocks as now.
 Snapshot held_by(std::uint64_t reasons) {
   Snapshot node = linked_node::node();
   node.identity->uptime_s = kNow;
@@ -35,7 +35,7 @@ Snapshot held_for_the_first_time(std::uint64_t reasons) {
   return node;
 }
 
-// Slowed by heat for so many seconds of the last hour.
+// Slowed by heat for this many seconds of the last hour.
 Snapshot slowed_for(double seconds) {
   Snapshot node = held_for_the_first_time(0x1);
   constexpr std::uint64_t kEarlierNs = 7000000000000;

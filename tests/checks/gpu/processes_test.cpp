@@ -105,7 +105,7 @@ TEST(GpuProcessesTest, TheSystemsOwnProcessesAreAllowed) {
     one.name = name;
     one.user = 0U;
     EXPECT_THAT(judge_processes(with(one), kIdle), ElementsAre(passes())) << name;
-    // Anybody may give his process that name.
+    // Any user can give a process that name.
     one.user = 1001U;
     EXPECT_EQ(judge_processes(with(one), kIdle).front().outcome, Outcome::fail) << name;
   }

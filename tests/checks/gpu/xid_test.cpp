@@ -37,7 +37,7 @@ class GpuXidCodeTest : public ::testing::TestWithParam<Case> {};
 TEST_P(GpuXidCodeTest, IsJudgedByItsRule) {
   const auto& [code, text, outcome, remedy, fault_code] = GetParam();
   Snapshot snapshot = bare_metal({xid(9 * kHour, fmt::format("{}, {}", code, text))});
-  // NVML's word of now would settle what the log calls for.
+  // NVML's current state would override what the log requests.
   snapshot.nvml->gpus[0].recovery_action = absent();
   const Finding finding = only(snapshot);
   EXPECT_EQ(finding.device, "gpu0");

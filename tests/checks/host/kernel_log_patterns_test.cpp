@@ -166,7 +166,7 @@ TEST(KernelLogPatternsTest, EveryFaultHasARemedy) {
 }
 
 // Excerpts of kernel logs in the forms that public reports of faults show, judged by the shipped
-// patterns: which faults they are, of which device, and whether they take a node from work.
+// patterns: which faults they are, of which device, and whether they make a node unfit.
 struct Excerpt {
   std::string_view lines;
   std::vector<std::string> found;  // "outcome device class", sorted; empty if all is well

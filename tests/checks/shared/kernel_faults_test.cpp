@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// host.kernel_log makes one finding of one fault, with the shipped patterns.
+// host.kernel_log makes one finding per fault, with the shipped patterns.
 
 #include "checks/shared/kernel_log.hpp"
 #include "lib/profile/load.hpp"
