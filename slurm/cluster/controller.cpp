@@ -31,7 +31,7 @@ std::string make_nonce() {
 Result<NodeState> node_named(const std::vector<NodeState>& nodes, std::string_view name) {
   const auto* const found = find_node(nodes, name);
   if (found != nullptr) return *found;
-  return make_missing(fmt::format("no partition of Slurm has a node {}", name));
+  return make_missing(fmt::format("no Slurm partition has a node {}", name));
 }
 
 class ControlPrograms final : public Controller {

@@ -179,7 +179,7 @@ Result<std::string> node_on(const std::vector<NodeName>& names, std::string_view
   }
   if (found.empty()) {
     return make_missing(
-        fmt::format("no partition of Slurm has a node on the host {}", printable(host, 100)));
+        fmt::format("no Slurm partition has a node on the host {}", printable(host, 100)));
   }
   if (found.size() == 1) return found.front();
   const auto own = std::ranges::find(found, without_domain(host));

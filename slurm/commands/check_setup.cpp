@@ -98,7 +98,7 @@ class SetupCheck {
   // Often the caller has a SLURM_CONF that hooks do not have.
   void report_no_answer(const slurm::Installation& installation, const Error& error) {
     if (!installation.conf.empty()) return lines_.unreachable("Slurm", error.message);
-    const auto what = given_conf_.empty() ? "none at the usual places, nor from a server"
+    const auto what = given_conf_.empty() ? "none in the usual places, nor from a server"
                                           : "slurmd gives a health check no SLURM_CONF";
     const auto why = error.missing ? std::string() : fmt::format(": {}", error.message);
     lines_.fail("slurm.conf", fmt::format("{}{}; write slurm: conf: {} into muster.yaml", what, why,
@@ -127,9 +127,8 @@ class SetupCheck {
     if (!name) return std::nullopt;
     auto own = controller.node(*name);
     if (!own && own.error().missing) {
-      lines_.fail("node",
-                  fmt::format("no partition of Slurm has a node {}: see Nodes in slurm.conf",
-                              printable(*name, 100)));
+      lines_.fail("node", fmt::format("no Slurm partition has a node {}: see Nodes in slurm.conf",
+                                      printable(*name, 100)));
     } else if (!own) {
       lines_.unreachable("node", own.error().message);
     }

@@ -69,7 +69,7 @@ struct HookEntry {
 
 constexpr HookEntry kHooks[] = {
     {"Prolog", "prolog", "no job is held back from a sick node",
-     "Slurm drains every node that a job comes to"},
+     "Slurm drains every node that gets a job"},
     {"Epilog", "epilog", "only a health check finds what a job left behind",
      "Slurm drains every node that a job ends on"},
     {"HealthCheckProgram", "periodic", "nodes without jobs are not checked, and none is resumed",

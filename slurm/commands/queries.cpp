@@ -125,7 +125,7 @@ int run_status(const StatusCommand& command, const Caller& caller) {
   for (const auto& name : command.nodes) {
     if (find_node(cluster->nodes, name) != nullptr) continue;
     caller.console.note(
-        fmt::format("muster: no partition of Slurm has a node {}", printable(name, 100)));
+        fmt::format("muster: no Slurm partition has a node {}", printable(name, 100)));
   }
   const auto text =
       command.form == EventForm::json ? slurm::to_json(status) : slurm::to_text(status, rules);

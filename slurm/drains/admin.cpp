@@ -125,7 +125,7 @@ std::vector<std::string> each_once(const std::vector<std::string>& names) {
   return once;
 }
 
-constexpr const char* kNoSuchNode = "left alone: no partition of Slurm has this node";
+constexpr const char* kNoSuchNode = "left alone: no Slurm partition has this node";
 
 // Others may act at the same time, so each node is judged by its state in Slurm right before.
 AdminAnswer treat_node(const std::string& name, const AdminRequest& request, Controller& controller,

@@ -11,8 +11,9 @@
 
 namespace muster::slurm {
 
-inline constexpr std::string_view kOurs = "muster: ";             // a check's verdict
-inline constexpr std::string_view kByAdmin = "; muster-admin: ";  // `muster drain`, which hooks never undo
+inline constexpr std::string_view kOurs = "muster: ";  // a check's verdict
+inline constexpr std::string_view kByAdmin =
+    "; muster-admin: ";  // `muster drain`, which hooks never undo
 // The reason of a new node that the site wants accepted before it runs jobs.
 inline constexpr std::string_view kNewNode = "muster: new node; not accepted yet";
 inline constexpr std::size_t kLongestReason = 200;

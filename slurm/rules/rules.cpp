@@ -101,7 +101,7 @@ BrokenValue check_tests(const std::string& key, std::string_view tests) {
     if (std::ranges::any_of(kNodeTestNames, [&](auto name) { return matches_glob(glob, name); })) {
       continue;
     }
-    return {key, fmt::format("has {}; write some of {}", in_quotes(glob),
+    return {key, fmt::format("has {}; expected some of {}", in_quotes(glob),
                              fmt::join(kNodeTestNames, ", "))};
   }
   return {};
@@ -183,7 +183,7 @@ BrokenValue check_tell(const TellRules& rules) {
   for (const auto& kind : rules.events) {
     if (std::ranges::find(kKinds, kind) != kKinds.end()) continue;
     return {"tell.events",
-            fmt::format("has {}; write some of {}", in_quotes(kind), fmt::join(kKinds, ", "))};
+            fmt::format("has {}; expected some of {}", in_quotes(kind), fmt::join(kKinds, ", "))};
   }
   return {};
 }

@@ -281,7 +281,7 @@ ClusterStatus status_of(const std::vector<NodeState>& cluster,
   status.stopped = stopped_checks(cluster, rules);
   status.used_up = used_up(cluster, rules, now);
   if (history == nullptr) {
-    status.history = "there is no history on this machine";
+    status.history = "no history on this machine";
   } else {
     status.refused = refusals(nodes, now, *history, status.history);
   }

@@ -133,7 +133,7 @@ class SweepPass {
   [[nodiscard]] std::string why_without_report(SweepJob& job) const {
     const auto found = std::ranges::find(*queue_, job.token, &QueuedJob::comment);
     if (found == queue_->end()) {
-      if (!job.number.empty()) return "Slurm has forgotten the job, and it left no report";
+      if (!job.number.empty()) return "Slurm no longer lists the job, and it left no report";
       return request_.now - job.submitted < kMayStillCome ? "" : "Slurm did not take the job";
     }
     job.number = found->job;

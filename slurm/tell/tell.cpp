@@ -37,7 +37,7 @@ std::string exposure(const fs::path& path, const struct stat& status) {
   const bool writable = (status.st_mode & (S_IWGRP | S_IWOTH)) != 0;
   const bool sticky = S_ISDIR(status.st_mode) && (status.st_mode & S_ISVTX) != 0;
   if (!writable || sticky) return "";
-  return fmt::format("{} can be written by others: chmod go-w", printable(path.string()));
+  return fmt::format("{} is writable by others: chmod go-w", printable(path.string()));
 }
 
 Result<void> check_program(const fs::path& program) {
@@ -68,7 +68,7 @@ const struct passwd* find_user(const std::string& name) {
 }
 
 std::string unknown_user(const std::string& name) {
-  return fmt::format("there is no user {}", printable(name, 60));
+  return fmt::format("unknown user {}", printable(name, 60));
 }
 
 // Becomes the user permanently. Returns why it failed, or an empty string.

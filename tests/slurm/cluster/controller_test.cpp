@@ -186,8 +186,7 @@ TEST_F(ControllerTest, ANodeThatSlurmDoesNotKnowIsMissing) {
   answer("alone", "");
   const auto nodes = controller()->nodes("n1");
   ASSERT_FALSE(nodes);
-  EXPECT_EQ(nodes.error(),
-            (Error{.message = "no partition of Slurm has a node n1", .missing = true}));
+  EXPECT_EQ(nodes.error(), (Error{.message = "no Slurm partition has a node n1", .missing = true}));
 }
 
 // Slurm before 23.02 lists a node of a cloud that is powered down only if it is asked for alone.

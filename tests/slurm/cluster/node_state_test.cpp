@@ -227,8 +227,8 @@ TEST(NodeNamesTest, AHostIsTheSameWithItsDomainAndWithout) {
 TEST(NodeNamesTest, AHostWithoutANodeIsMissing) {
   const auto node = node_on({{"n1", "gpu-1"}}, "login");
   ASSERT_FALSE(node);
-  EXPECT_EQ(node.error(), (Error{.message = "no partition of Slurm has a node on the host login",
-                                 .missing = true}));
+  EXPECT_EQ(node.error(),
+            (Error{.message = "no Slurm partition has a node on the host login", .missing = true}));
 }
 
 TEST(NodeNamesTest, PrefersTheNodeWithTheHostsName) {

@@ -130,9 +130,9 @@ INSTANTIATE_TEST_SUITE_P(
         BrokenCase{"KeyOfTheSite", [](T& setup) { setup.write_site("  drian: true\n"); },
                    "failure   muster.yaml: "},
         BrokenCase{"NodeOfAnotherName", [](T& setup) { setup.node_ = "n8"; },
-                   "failure   node: no partition of Slurm has a node n8"},
+                   "failure   node: no Slurm partition has a node n8"},
         BrokenCase{"PrologIsGone", [](T& setup) { setup.dir_.remove("hooks/prolog"); },
-                   "hooks/prolog does not exist: Slurm drains every node that a job comes to"},
+                   "hooks/prolog does not exist: Slurm drains every node that gets a job"},
         BrokenCase{"EpilogIsNotExecutable",
                    [](T& setup) { fs::permissions(setup.path("hooks/epilog"), fs::perms(0644)); },
                    "hooks/epilog cannot be read and executed: chmod 755"},
@@ -197,14 +197,14 @@ INSTANTIATE_TEST_SUITE_P(
                      fs::permissions(setup.path("tell"), fs::perms(0777));
                      setup.write_site(fmt::format("  tell: {{program: {}}}\n", setup.path("tell")));
                    },
-                   "/tell can be written by others: chmod go-w"},
+                   "/tell is writable by others: chmod go-w"},
         BrokenCase{"TellProgramsUserIsUnknown",
                    [](T& setup) {
                      setup.executable("tell", "#!/bin/sh\n");
                      setup.write_site(fmt::format("  tell: {{program: {}, user: no-such-user}}\n",
                                                   setup.path("tell")));
                    },
-                   "failure   tell.program: there is no user no-such-user"},
+                   "failure   tell.program: unknown user no-such-user"},
         BrokenCase{"SweepWithoutItsFolder",
                    [](T& setup) { setup.write_site("  sweep: {results: /nowhere/results}\n"); },
                    "failure   sweep.results: /nowhere/results is not a folder"}),

@@ -133,7 +133,7 @@ TEST_F(StatusCommandTest, AsksSlurmOnce) {
 // Such as one that is in no partition.
 TEST_F(StatusCommandTest, NamesANodeThatSlurmDoesNotList) {
   EXPECT_EQ(status({.nodes = {"n7", "n24"}}), 0);
-  EXPECT_EQ(caller_.notes(), "muster: no partition of Slurm has a node n24\n");
+  EXPECT_EQ(caller_.notes(), "muster: no Slurm partition has a node n24\n");
 }
 
 TEST_F(StatusCommandTest, IsUndecidedIfSlurmDoesNotAnswer) {

@@ -58,19 +58,18 @@ TEST_F(AdminTest, DrainsOnlyNodesInServiceOrDrainedByMuster) {
           AdminAnswer{"n001", true, "drained"},
           AdminAnswer{"n002", false, "left alone: it is drained by root: \"NHC: check_hw_ib\""},
           AdminAnswer{"n003", true, "drained"},
-          AdminAnswer{"n9", false, "left alone: no partition of Slurm has this node"}));
+          AdminAnswer{"n9", false, "left alone: no Slurm partition has this node"}));
   EXPECT_EQ(cluster.node("n001").reason, kAdminsReason);
   EXPECT_EQ(cluster.node("n002").reason, "NHC: check_hw_ib");
   EXPECT_EQ(cluster.node("n003").reason, kAdminsReason);
   EXPECT_THAT(remembered(), ElementsAre("drained", "refused", "drained", "refused"));
   EXPECT_THAT(
       heard,
-      ElementsAre(
-          "drained n001: alice: drained",
-          "refused n002: alice: not drained: left alone: it is drained by root: "
-          "\"NHC: check_hw_ib\"",
-          "drained n003: alice: drained",
-          "refused n9: alice: not drained: left alone: no partition of Slurm has this node"));
+      ElementsAre("drained n001: alice: drained",
+                  "refused n002: alice: not drained: left alone: it is drained by root: "
+                  "\"NHC: check_hw_ib\"",
+                  "drained n003: alice: drained",
+                  "refused n9: alice: not drained: left alone: no Slurm partition has this node"));
 }
 
 TEST_F(AdminTest, ResumesNodesDrainedByMusterOrAnAdmin) {
@@ -272,7 +271,7 @@ TEST_F(AcceptingTest, AcceptsOnlyNamedNodes) {
       accept(),
       ElementsAre(Field(&AdminAnswer::done, true),
                   AdminAnswer{"n050", false, "left alone: it is not drained for gpu.persistence"},
-                  AdminAnswer{"n9", false, "left alone: no partition of Slurm has this node"}));
+                  AdminAnswer{"n9", false, "left alone: no Slurm partition has this node"}));
   EXPECT_TRUE(shown_drain(cluster.node("n002")).accepted);
   EXPECT_FALSE(shown_drain(cluster.node("n001")).accepted);
 }

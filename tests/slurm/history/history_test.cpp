@@ -109,7 +109,7 @@ TEST_F(HistoryTest, IsNotOpenedIfOthersCouldHaveCreatedIt) {
   EXPECT_THAT(History::open(file()).error().message, HasSubstr("is a link: remove it"));
   dir.remove("lib/muster/events.jsonl");
   fs::permissions(folder, fs::perms(0777));
-  EXPECT_THAT(History::open(file()).error().message, HasSubstr("may be written by others"));
+  EXPECT_THAT(History::open(file()).error().message, HasSubstr("is writable by others"));
   fs::permissions(folder, fs::perms(0755));
   EXPECT_TRUE(History::open(file()));
   if (::geteuid() != 0) return;  // only root gives files away

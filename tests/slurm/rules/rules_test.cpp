@@ -69,7 +69,7 @@ TEST(RulesTest, TestsAreThoseOfMusterBenchNode) {
       Rules rules;
       rules.*tests = text;
       EXPECT_EQ(check_values(rules).key, key) << text;
-      EXPECT_THAT(check_values(rules).what, HasSubstr("write some of host.stream, "));
+      EXPECT_THAT(check_values(rules).what, HasSubstr("expected some of host.stream, "));
     }
   }
 }

@@ -194,7 +194,7 @@ TEST_F(StatusTest, NamesStoppedChecksAndUsedUpLimits) {
 }
 
 TEST_F(StatusTest, ListsLastingRefusalsOfTheHistory) {
-  EXPECT_EQ(status().history, "there is no history on this machine");
+  EXPECT_EQ(status().history, "no history on this machine");
   auto history = History::open(dir.path() / "events.jsonl");
   ASSERT_TRUE(history) << history.error().message;
   Event event{.at = kNow - hours(30),

@@ -412,7 +412,7 @@ TEST_F(SweepPassTest, AJobMayEndWithoutAReport) {
        "the job ended as CANCELLED and left no report"},
       {"never started", QueuedJob{"101", "DEADLINE", kNow, "node-1"},
        "the job could not start in time"},
-      {"forgotten", std::nullopt, "Slurm has forgotten the job, and it left no report"}};
+      {"forgotten", std::nullopt, "Slurm no longer lists the job, and it left no report"}};
   pass();
   cluster.pass(kNow - cluster.now());
   for (const auto& test : cases) {

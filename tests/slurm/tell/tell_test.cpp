@@ -94,7 +94,7 @@ TEST_F(TellTest, IsNotRootUnlessTheSiteWantsIt) {
   EXPECT_EQ(failure(), "");
   EXPECT_EQ(read("last"), "root\n");
   rules.user = "no-such-user";
-  EXPECT_THAT(failure(), HasSubstr("there is no user no-such-user"));
+  EXPECT_THAT(failure(), HasSubstr("unknown user no-such-user"));
 }
 
 TEST_F(TellTest, AFailureIsReportedAndEndsTheRun) {
@@ -131,10 +131,10 @@ TEST_F(TellTest, AProgramThatOthersCanWriteIsNotRun) {
     fs::permissions(file, before);
     return said;
   };
-  EXPECT_THAT(refused_with(rules.program, 0777), HasSubstr("can be written by others"));
-  EXPECT_THAT(refused_with(rules.program, 0775), HasSubstr("can be written by others"));
+  EXPECT_THAT(refused_with(rules.program, 0777), HasSubstr("is writable by others"));
+  EXPECT_THAT(refused_with(rules.program, 0775), HasSubstr("is writable by others"));
   EXPECT_THAT(refused_with(rules.program, 0644), HasSubstr("is not executable"));
-  EXPECT_THAT(refused_with(dir.path(), 0777), HasSubstr("can be written by others"));
+  EXPECT_THAT(refused_with(dir.path(), 0777), HasSubstr("is writable by others"));
   if (::geteuid() == 0) {
     ASSERT_EQ(::chown(rules.program.c_str(), 65534, 0), 0);
     EXPECT_THAT(failure(), HasSubstr("belongs to neither root nor"));
@@ -145,7 +145,7 @@ TEST_F(TellTest, AProgramThatOthersCanWriteIsNotRun) {
   fs::permissions(dir.path() / "open", fs::perms(0777));
   fs::rename(rules.program, dir.path() / "open/tell");
   fs::create_symlink(dir.path() / "open/tell", rules.program);
-  EXPECT_THAT(failure(), HasSubstr("/open can be written by others"));
+  EXPECT_THAT(failure(), HasSubstr("/open is writable by others"));
   fs::remove(rules.program);
   EXPECT_THAT(failure(), AllOf(StartsWith("tell.program "), HasSubstr("No such file")));
   rules.program = dir.path().string();
