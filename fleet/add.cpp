@@ -148,7 +148,7 @@ Result<std::string> add_slurm(const FleetCommand& command, fleet::Database& data
       fleet::since_time(command).value_or(wall_time().time_since_epoch().count() - kUsual_s);
   auto counts = fleet::import_slurm(database, importer, since, call);
   if (!counts) {
-    return make_error(fmt::format("nothing of Slurm was imported: {}", counts.error().message));
+    return make_error(fmt::format("no Slurm records were imported: {}", counts.error().message));
   }
   TRY_ASSIGN([[maybe_unused]] const auto renewed, fleet::renew_intervals(database));
   return fmt::format("Slurm: {}, {}\n", counted(counts->outages, "outage"),

@@ -66,7 +66,7 @@ std::string screen(const std::vector<std::string>& lines, std::size_t width) {
     const auto line = fmt::format("{}\n", fits ? lines[i] : wrapped(lines[i], kIndent, width));
     rows += std::ranges::count(line, '\n');
     if (width > 0 && rows > kRows - (i + 1 < lines.size() ? 1 : 0)) {
-      return fmt::format("{}{:9}and {}; use a file or pipe to see all of it\n", text, "",
+      return fmt::format("{}{:9}and {}; use a file or pipe to see them all\n", text, "",
                          counted(lines.size() - i, "more line"));
     }
     text += line;

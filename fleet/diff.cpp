@@ -199,7 +199,7 @@ Result<DiffAnswer> ask_diff(Database& database, const Nodes& nodes, std::string_
   TRY_ASSIGN(const auto values, values_of(database, nodes, first));
   TRY_ASSIGN(const auto others, values_of(database, nodes, second));
   for (const auto& [side, found] : {std::pair(&first, &values), {&second, &others}}) {
-    if (found->empty()) return make_error("{}: the store has no values of it", side->shown());
+    if (found->empty()) return make_error("{}: the store has no values for it", side->shown());
   }
   for (const auto& [key, by_device] : values) {
     const auto other = others.find(key);

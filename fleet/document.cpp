@@ -413,7 +413,7 @@ Result<Schema> schema_of(const JsonReader& json) {
       std::ranges::find(kSchemas, std::string_view(named).substr(0, slash), &Schema::name);
   if (named.empty()) return make_error("not a document of muster: no \"schema\"");
   if (found == kSchemas.end() || slash == std::string::npos) {
-    return make_error(fmt::format("unknown schema \"{}\", expected such as muster.report/1",
+    return make_error(fmt::format("unknown schema \"{}\", expected one such as muster.report/1",
                                   printable(named, 60)));
   }
   const auto version = parse_unsigned(std::string_view(named).substr(slash + 1));

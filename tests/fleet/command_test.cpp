@@ -247,7 +247,7 @@ TEST_F(FleetCommandTest, CausesByActionCompareShadowsWithAdmins) {
 TEST_F(FleetCommandTest, SaysThatSlurmHasNoAccounting) {
   EXPECT_EQ(run({.question = "add", .slurm = true}), kExitUndecided);
   EXPECT_THAT(out_, IsEmpty());
-  EXPECT_THAT(notes_, HasSubstr("nothing of Slurm was imported: no slurmdbd"));
+  EXPECT_THAT(notes_, HasSubstr("no Slurm records were imported: no slurmdbd"));
 }
 
 }  // namespace

@@ -253,7 +253,7 @@ TEST(AnswerTest, AScreenHasFortyRowsAndAFileAll) {
   const std::vector<std::string> lines(200, std::string(30, 'x') + " " + std::string(60, 'y'));
   const auto shown = screen(lines, 80);
   EXPECT_LE(std::ranges::count(shown, '\n'), 40);
-  EXPECT_THAT(shown, HasSubstr("more lines; use a file or pipe to see all of it\n"));
+  EXPECT_THAT(shown, HasSubstr("more lines; use a file or pipe to see them all\n"));
   EXPECT_EQ(std::ranges::count(screen(lines, 0), '\n'), 200);
   EXPECT_EQ(screen({"a  b"}, 80), "a  b\n");
 }
