@@ -150,7 +150,7 @@ OrFailure<RunFolder> open_run(const AcceptCommand& command, const Caller& caller
   const auto& order = folder.order();
   std::string differs;
   if (order.muster != kVersion) {
-    differs = fmt::format("it was begun by muster {}, and this is {}", order.muster, kVersion);
+    differs = fmt::format("it was started by muster {}, but this is {}", order.muster, kVersion);
   } else if (!nodes.empty()) {
     differs = difference(order.nodes, nodes);
   } else if (!command.by.empty() && (command.by == kSim) != (order.by == kSim)) {

@@ -89,7 +89,7 @@ class WordParser {
   [[nodiscard]] Result<void> read_word(std::string_view word) {
     constexpr std::string_view kFault = "fault=";
     constexpr std::string_view kFailures = "failures=";
-    if (word.starts_with("nodes=")) return word_error(word, "the order has the nodes");
+    if (word.starts_with("nodes=")) return word_error(word, "the order lists the nodes");
     if (word.starts_with(kFault)) return read_fault(word, word.substr(kFault.size()));
     if (!word.starts_with(kFailures)) {
       passed_on_.emplace_back(word);

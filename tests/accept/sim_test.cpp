@@ -394,7 +394,7 @@ TEST(SimFleetTest, ExplainsWrongWords) {
   EXPECT_THAT(error_of("fault=serial:1:1"), HasSubstr("two different nodes"));
   EXPECT_THAT(error_of("fault=slow_gpu:1:9:0.5"), HasSubstr("unknown gpu 9"));
   EXPECT_THAT(error_of("failures=-1"), HasSubstr("at least 0"));
-  EXPECT_THAT(error_of("nodes=4"), HasSubstr("the order has the nodes"));
+  EXPECT_THAT(error_of("nodes=4"), HasSubstr("the order lists the nodes"));
   EXPECT_THAT(error_of("profile=none_such"), HasSubstr("none_such"));
   EXPECT_THAT(error_of("gpus=x"), HasSubstr("gpus"));
 }
