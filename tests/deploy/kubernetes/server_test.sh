@@ -210,7 +210,7 @@ shows_the_verdict() {
   [[ $events == *"Warning MusterUnfit"* && $events == *"Warning MusterUndecided"* && $events == *"Normal NoFinding"* ]] ||
     fail "events: $events"
 
-  # Nothing but a certificate from the cluster's authority will do.
+  # Only a certificate from the cluster's authority is accepted.
   kill "$agent" && wait "$agent" 2>/dev/null
   openssl req -x509 -newkey rsa:2048 -nodes -subj /CN=other -keyout /dev/null -out "$folder/account/ca.crt" 2>/dev/null
   : >"$folder/agent.log"
