@@ -63,7 +63,7 @@ TEST_F(SlurmNamesTest, ANodeOfThisHostsNameOnAnotherHostIsNotTouched) {
   EXPECT_THAT(
       caller_.out(),
       HasSubstr(
-          "muster: refused gpu-7: nhc.check_hw_eth eth9: cannot reach Slurm: no partition of Slurm "
+          "muster: refused gpu-7: nhc.check_hw_eth eth9: cannot reach Slurm: no Slurm partition "
           "has a node on the host gpu-7.example.org"));
 }
 
