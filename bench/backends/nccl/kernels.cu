@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Fills and verifies buffers on a GPU, as bench/collectives/pattern.hpp describes.
-// tools/make-ptx.sh compiles this to kernels.ptx, which the driver compiles for the GPU at run time.
+// tools/make-ptx.sh compiles this to kernels.ptx; the driver compiles that for the GPU at run time.
 
 using u64 = unsigned long long;
 
