@@ -82,8 +82,7 @@ void for_each_group(const Root& root, const std::function<void(const std::string
 // This process as a member of a back end on host memory.
 [[nodiscard]] Member host_member(int rank);
 
-// `Calls` runs one operation: run() and barrier() return false if they fail, and error() then gives
-// the reason.
+// `Calls` is one operation: run() runs it, and meet() returns once all ranks have called it.
 template <class Calls>
 class HostBackend : public Backend {
  public:
@@ -114,7 +113,7 @@ class HostBackend : public Backend {
     auto calls = calls_of(operation, buffers);
     memory_.poison_and_fill(operation, buffers);
     Samples samples{.rank = rank_, .seconds = {}};
-    if (!time_operations(calls, pace, samples, progress)) return tl::unexpected(calls.error());
+    TRY(time_operations(calls, pace, samples, progress));
     std::vector<Wrong> wrong;
     if (is_repeatable(operation)) wrong = memory_.verify(operation, buffers);
     TRY_ASSIGN(const auto at_last, verify_once(operation, buffers, calls, progress));
@@ -143,61 +142,63 @@ class HostBackend : public Backend {
                                                        const HostMemory::Buffers& buffers,
                                                        Calls& calls, Progress& progress) {
     memory_.poison_and_fill(operation, buffers);
-    if (!counted(calls, progress)) return tl::unexpected(calls.error());
+    TRY(counted(calls, progress));
     return memory_.verify(operation, buffers);
   }
 
-  [[nodiscard]] static bool counted(Calls& calls, Progress& progress) {
+  [[nodiscard]] static Result<void> counted(Calls& calls, Progress& progress) {
     progress.started.fetch_add(1, std::memory_order_relaxed);
-    if (!calls.run()) return false;
+    TRY(calls.run());
     progress.finished.fetch_add(1, std::memory_order_relaxed);
-    return true;
+    return {};
   }
 
-  [[nodiscard]] static bool time_in_a_row(Calls& calls, Samples& samples, Progress& progress) {
+  [[nodiscard]] static Result<void> time_in_a_row(Calls& calls, Samples& samples,
+                                                  Progress& progress) {
     CpuTimer cpu(!samples.cpu_seconds.empty());
     cpu.start();
     const auto start = std::chrono::steady_clock::now();
-    for (std::size_t i = 0; i < samples.seconds.size(); ++i) {
-      if (!counted(calls, progress)) return false;
-    }
+    for (std::size_t i = 0; i < samples.seconds.size(); ++i) TRY(counted(calls, progress));
     const std::chrono::duration<double> all = std::chrono::steady_clock::now() - start;
     const auto count = static_cast<double>(samples.seconds.size());
     std::ranges::fill(samples.cpu_seconds, cpu.seconds() / count);
     std::ranges::fill(samples.seconds, all.count() / count);
-    return true;
+    return {};
   }
 
-  [[nodiscard]] static bool time_one_by_one(Calls& calls, Samples& samples, Progress& progress) {
+  [[nodiscard]] static Result<void> time_one_by_one(Calls& calls, Samples& samples,
+                                                    Progress& progress) {
     CpuTimer cpu(!samples.cpu_seconds.empty());
     for (std::size_t i = 0; i < samples.seconds.size(); ++i) {
       progress.started.fetch_add(1, std::memory_order_relaxed);
       cpu.start();
       const auto start = std::chrono::steady_clock::now();
-      const bool done = calls.run();
+      const auto done = calls.run();
       const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
       samples.seconds[i] = took.count();
       if (!samples.cpu_seconds.empty()) samples.cpu_seconds[i] = cpu.seconds();
-      if (!done) return false;
+      TRY(done);
       progress.finished.fetch_add(1, std::memory_order_relaxed);
-      if (!calls.barrier()) return false;
+      TRY(calls.meet());
     }
-    return true;
+    return {};
   }
 
   // Fills in the times of `samples`.
-  [[nodiscard]] static bool time_operations(Calls& calls, const Pace& pace, Samples& samples,
-                                            Progress& progress) {
+  [[nodiscard]] static Result<void> time_operations(Calls& calls, const Pace& pace,
+                                                    Samples& samples, Progress& progress) {
     const auto iterations = static_cast<std::size_t>(pace.iterations);
     samples.seconds.resize(iterations);
     samples.cpu_seconds.resize(pace.cpu_time ? iterations : 0);
     progress.reset();
-    if (!calls.barrier()) return false;
+    TRY(calls.meet());
     for (int i = 0; i < pace.warm_up; ++i) {
-      if (!counted(calls, progress) || (!pace.pipelined && !calls.barrier())) return false;
+      TRY(counted(calls, progress));
+      if (!pace.pipelined) TRY(calls.meet());
     }
     if (!pace.pipelined) return time_one_by_one(calls, samples, progress);
-    return calls.barrier() && time_in_a_row(calls, samples, progress);
+    TRY(calls.meet());
+    return time_in_a_row(calls, samples, progress);
   }
 
   std::string_view name_;

@@ -243,14 +243,14 @@ struct CallPlan {
     return MPI_SUCCESS;
   }
 
-  // Runs the whole operation. Returns MPI's result code.
-  [[nodiscard]] int run() const {
-    const int code = chunk == 0 ? (this->*call)() : in_chunks();
-    if (code == MPI_SUCCESS && averages) {
-      divide(type, receive, received, self.ranks);
-    }
-    return code;
+  // Runs the whole operation.
+  [[nodiscard]] Result<void> run() const {
+    TRY(check(chunk == 0 ? (this->*call)() : in_chunks(), use->name));
+    if (averages) divide(type, receive, received, self.ranks);
+    return {};
   }
+
+  [[nodiscard]] Result<void> meet() const { return check(barrier(), use->name); }
 };
 
 #define MUSTER_COLLECTIVE(name) &CallPlan::name,
@@ -338,24 +338,7 @@ std::optional<std::uint64_t> room_of_rank() {
   return *available / static_cast<std::uint64_t>(ranks);
 }
 
-struct MpiCalls {
-  CallPlan plan;
-  int code = MPI_SUCCESS;
-
-  [[nodiscard]] bool run() {
-    code = plan.run();
-    return code == MPI_SUCCESS;
-  }
-
-  [[nodiscard]] bool barrier() {
-    code = MPI_Barrier(plan.communicator);
-    return code == MPI_SUCCESS;
-  }
-
-  [[nodiscard]] Error error() const { return check(code, plan.use->name).error(); }
-};
-
-class MpiBackend final : public HostBackend<MpiCalls> {
+class MpiBackend final : public HostBackend<CallPlan> {
  public:
   MpiBackend(std::string library, MPI_Comm communicator, int rank, int ranks, std::uint64_t most)
       : HostBackend("MPI", rank, ranks, room_of_rank()),
@@ -378,10 +361,10 @@ class MpiBackend final : public HostBackend<MpiCalls> {
   }
 
  private:
-  [[nodiscard]] MpiCalls calls_of(const Operation& operation,
+  [[nodiscard]] CallPlan calls_of(const Operation& operation,
                                   HostMemory::Buffers& buffers) override {
     if (definition_of(operation.collective).mpi.received_first) buffers.receive = buffers.whole;
-    return {.plan = plan_of(operation, buffers, types_, communicator_, rank(), ranks(), most_)};
+    return plan_of(operation, buffers, types_, communicator_, rank(), ranks(), most_);
   }
 
   std::string library_;

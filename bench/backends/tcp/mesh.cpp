@@ -117,19 +117,10 @@ struct TcpCalls {
   Mesh& mesh;
   const Operation& operation;
   const HostMemory::Buffers& buffers;
-  Result<void> last{};
 
-  [[nodiscard]] bool run() {
-    last = run_operation(mesh, operation, buffers);
-    return last.has_value();
-  }
+  [[nodiscard]] Result<void> run() const { return run_operation(mesh, operation, buffers); }
 
-  [[nodiscard]] bool barrier() {
-    last = mesh.barrier();
-    return last.has_value();
-  }
-
-  [[nodiscard]] const Error& error() const { return last.error(); }
+  [[nodiscard]] Result<void> meet() const { return mesh.barrier(); }
 };
 
 class TcpBackend final : public HostBackend<TcpCalls> {

@@ -50,14 +50,12 @@ struct CopyCalls {
   int lost;
   int begun = 0;
 
-  [[nodiscard]] bool run() {
+  [[nodiscard]] Result<void> run() {
     if (begun++ != lost) std::memcpy(buffers.receive, buffers.send, bytes);
-    return true;
+    return {};
   }
 
-  [[nodiscard]] static bool barrier() { return true; }
-
-  [[nodiscard]] static Error error() { return {}; }
+  [[nodiscard]] static Result<void> meet() { return {}; }
 };
 
 class CopyBackend final : public HostBackend<CopyCalls> {
