@@ -85,13 +85,10 @@ Result<std::unique_ptr<Backend>> make_nccl(const BenchCommand& command, int loca
              meet({.started = has_begun_to_meet, .finished = [] { return 0; }, .unit = ""});
              return broadcast(text);
            },
-       // Applications do the same. Another thread reports a call that hangs.
-       .blocking = true,
        .forming_limit = scope.forming_limit,
        .registered = command.registered,
        .diagnose = command.diagnose,
-       .bind = command.bind == Bind::gpu,
-       .log = true});
+       .bind = command.bind == Bind::gpu});
 }
 
 Result<std::unique_ptr<Backend>> make_backend(RankContext& self, const RankScope& scope) {

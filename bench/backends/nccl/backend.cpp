@@ -62,7 +62,7 @@ class NcclBackend final : public Backend, public StreamedOperation {
 
   ~NcclBackend() override {
     communicator_.reset();  // uses the memory
-    if (options_.log) replay_nccl_log();
+    replay_nccl_log();
   }
 
   [[nodiscard]] Result<void> begin() {
@@ -105,7 +105,7 @@ class NcclBackend final : public Backend, public StreamedOperation {
   }
 
   [[nodiscard]] std::vector<std::string> remarks() const override {
-    std::vector<std::string> all{binding_, options_.log ? nccl_log_remark() : ""};
+    std::vector<std::string> all{binding_, nccl_log_remark()};
     std::erase(all, "");
     return all;
   }
@@ -166,7 +166,7 @@ class NcclBackend final : public Backend, public StreamedOperation {
     return named(logged(operation));
   }
 
-  [[nodiscard]] std::string log() const override { return options_.log ? nccl_log() : ""; }
+  [[nodiscard]] std::string log() const override { return nccl_log(); }
 
   void abort() noexcept override { communicator()->abort(); }
 
@@ -224,7 +224,7 @@ class NcclBackend final : public Backend, public StreamedOperation {
     const auto& limit = options_.forming_limit;
     std::optional<DiagnosisReader> reader;
     if (options_.diagnose) reader.emplace();
-    auto joined = communicator_->join(shared, options_.blocking && !limit, limit);
+    auto joined = communicator_->join(shared, limit);
     if (reader) diagnosis_ = reader->read();
     if (joined) return named(memory_->register_with(*communicator_));
     if (!limit) return named(joined);
@@ -317,7 +317,7 @@ class NcclBackend final : public Backend, public StreamedOperation {
   // NCCL before 2.24 cannot change what it logs: then the algorithm stays unknown.
   [[nodiscard]] Result<void> logged(const Operation& operation) {
     const auto& reset = nccl_.reset_debug;
-    if (!options_.log || reset.call == nullptr || !log_nccl_operations(true)) return {};
+    if (reset.call == nullptr || !log_nccl_operations(true)) return {};
     TRY_ASSIGN(const auto run, prepare(operation));
     reset.call();
     TRY(once(run, {}));
@@ -438,7 +438,7 @@ std::string nccl_version_text(int version) {
 }
 
 Result<std::unique_ptr<Backend>> make_nccl_backend(NcclOptions options) {
-  if (options.log) keep_nccl_log();
+  keep_nccl_log();
   if (options.diagnose) request_diagnosis();
   if (options.rank == 0) choose_ras_address();
   TRY_ASSIGN(auto cuda, cuda::open_library(options.cuda));

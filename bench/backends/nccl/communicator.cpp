@@ -194,7 +194,7 @@ Result<std::string> Communicator::make_id() const {
   return std::string(id.bytes.data(), id.bytes.size());
 }
 
-Result<void> Communicator::join(const std::string& id, bool blocking,
+Result<void> Communicator::join(const std::string& id,
                                 std::optional<std::chrono::nanoseconds> limit) {
   const auto until = limit ? Clock::now() + *limit : Clock::time_point::max();
   nccl::UniqueId unique{};
@@ -209,7 +209,7 @@ Result<void> Communicator::join(const std::string& id, bool blocking,
     code = library_.init.call(&made, ranks_, unique, rank_);
   } else {
     nccl::Config config;
-    config.blocking = blocking ? 1 : 0;
+    config.blocking = limit ? 0 : 1;
     what = library_.init_config.name;
     code = library_.init_config.call(&made, ranks_, unique, rank_, &config);
   }

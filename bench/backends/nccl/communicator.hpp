@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// NCCL's communicator: created without blocking if the version supports it, checked for
-// asynchronous errors, and aborted from another thread if it hangs.
+// NCCL's communicator: checked for asynchronous errors, and aborted from another thread if it
+// hangs.
 #pragma once
 
 #include <atomic>
@@ -39,9 +39,9 @@ class Communicator {
 
   // Makes the id that all ranks need. One rank calls this.
   [[nodiscard]] Result<std::string> make_id() const;
-  // Returns when all ranks have joined, or after the limit. See NcclOptions for `blocking`.
-  [[nodiscard]] Result<void> join(const std::string& id, bool blocking,
-                                  std::optional<std::chrono::nanoseconds> limit = {});
+  // Returns when all ranks have joined, or after the limit. See NcclOptions::forming_limit.
+  [[nodiscard]] Result<void> join(const std::string& id,
+                                  std::optional<std::chrono::nanoseconds> limit);
 
   // Registers memory until release_memory() or destruction.
   [[nodiscard]] Result<void> register_memory(cuda::Pointer memory, std::uint64_t bytes);

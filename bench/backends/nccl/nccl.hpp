@@ -27,22 +27,21 @@ struct NcclOptions {
   std::string host;
   // Returns rank 0's text on every rank.
   std::function<Result<std::string>(std::string_view)> broadcast;
-  // Whether NCCL's calls block: then a call that hangs can only be ended with the process. If they
-  // do not, errors and hangs are detected while NCCL starts, but NCCL starts a thread for each
-  // operation outside a graph, which slows down short ones.
-  bool blocking = false;
-  // How long the ranks may take to form their communicator, without blocking calls; by default
-  // forever. If it has not formed by then, each operation of the back end fails.
+  // How long the ranks may take to form their communicator; by default forever. If it has not
+  // formed by then, each operation of the back end fails. With a limit NCCL's calls do not block,
+  // and NCCL starts a thread for each operation outside a graph, which slows down short ones.
+  // Without one they block, as in applications: a call that hangs can only be ended with the
+  // process.
   std::optional<std::chrono::nanoseconds> forming_limit = {};
   // Use NCCL's own memory, registered with the communicator (2.19 and later).
   bool registered = false;
   bool diagnose = false;  // test each path between GPUs first (2.31 and later)
   bool bind = false;      // to the CPUs that are local to the GPU
   std::string root;       // of sysfs; empty: /
-  bool log = true;        // keep NCCL's log, unless the user has set NCCL_DEBUG and NCCL_DEBUG_FILE
 };
 
-// Returns when all ranks have joined.
+// Returns when all ranks have joined. Keeps NCCL's log, unless the user has set NCCL_DEBUG and
+// NCCL_DEBUG_FILE.
 [[nodiscard]] Result<std::unique_ptr<Backend>> make_nccl_backend(NcclOptions options);
 
 // An operation on a stream, for callers that run other work on the same GPU at the same time.

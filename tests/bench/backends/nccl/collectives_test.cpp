@@ -43,7 +43,8 @@ TEST_P(NcclCollectivesTest, RunsEveryTypeAndCollective) {
 // The fake checks that all registered memory is deregistered and freed.
 INSTANTIATE_TEST_SUITE_P(
     Worlds, NcclCollectivesTest,
-    ::testing::Values(World{.ranks = 4}, World{.ranks = 3, .blocking = true},
+    ::testing::Values(World{.ranks = 4},
+                      World{.ranks = 3, .forming_limit = std::chrono::seconds(60)},
                       World{.ranks = 3, .cuda = "cuda_old", .nccl = "nccl_old"}, World{.ranks = 1},
                       World{.ranks = 3, .registered = true}));
 

@@ -61,11 +61,10 @@ NcclOptions options_of(const World& world, int rank, SharedBoard& board) {
           .broadcast = [rank, &board](std::string_view text) -> Result<std::string> {
             return board.broadcast(rank, std::string(text));
           },
-          .blocking = world.blocking,
+          .forming_limit = world.forming_limit,
           .registered = world.registered,
           .bind = world.bind,
-          .root = world.root,
-          .log = world.log};
+          .root = world.root};
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -18,8 +19,7 @@ struct World {
   std::string cuda = "cuda";    // the folder of the fake: cuda, cuda_old
   std::string nccl = "nccl";    // nccl, nccl_old
   int gpus = 8;                 // on each node, for the local ranks
-  bool blocking = false;
-  bool log = true;
+  std::optional<std::chrono::nanoseconds> forming_limit = {};
   bool registered = false;
   bool bind = false;
   std::string root;  // of sysfs
