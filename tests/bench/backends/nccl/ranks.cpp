@@ -2,12 +2,9 @@
 #include "tests/bench/backends/nccl/ranks.hpp"
 
 #include <fmt/format.h>
-#include <sys/mman.h>
 
-#include <array>
-#include <atomic>
 #include <cstdlib>
-#include <cstring>
+#include <filesystem>
 #include <thread>
 
 #include "lib/base/text.hpp"
@@ -17,49 +14,27 @@
 namespace muster::bench {
 namespace {
 
-// A text that rank 0 leaves for the others.
-struct Board {
-  std::atomic<std::size_t> length{0};
-  std::array<char, 4096> text{};
-};
-
-class SharedBoard {
- public:
-  SharedBoard()
-      : memory_(::mmap(nullptr, sizeof(Board), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
-                       -1, 0)) {
-    board_ = new (memory_) Board;  // NOLINT(cppcoreguidelines-owning-memory): in the mapping
+// Returns rank 0's text, which it leaves in a file for the others.
+std::string broadcast(int rank, std::string_view text, const TempDir& folder) {
+  if (rank == 0) {
+    folder.write("new", text);
+    std::filesystem::rename(folder.path() / "new", folder.path() / "text");
   }
-
-  SharedBoard(const SharedBoard&) = delete;
-  SharedBoard& operator=(const SharedBoard&) = delete;
-
-  ~SharedBoard() { ::munmap(memory_, sizeof(Board)); }
-
-  std::string broadcast(int rank, const std::string& text) {
-    if (rank == 0) {
-      std::memcpy(board_->text.data(), text.data(), text.size());
-      board_->length.store(text.size());
-      return text;
-    }
-    while (board_->length.load() == 0) std::this_thread::sleep_for(std::chrono::milliseconds(1));
-    return {board_->text.data(), board_->length.load()};
+  while (!std::filesystem::exists(folder.path() / "text")) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
+  return folder.read("text");
+}
 
- private:
-  void* memory_;
-  Board* board_ = nullptr;
-};
-
-NcclOptions options_of(const World& world, int rank, SharedBoard& board) {
+NcclOptions options_of(const World& world, int rank, const TempDir& folder) {
   return {.cuda = fake_cuda(world.cuda),
           .nccl = fake_nccl(world.nccl),
           .rank = rank,
           .ranks = world.ranks,
           .local_rank = rank % world.gpus,
           .host = fmt::format("node{}", rank / world.gpus),
-          .broadcast = [rank, &board](std::string_view text) -> Result<std::string> {
-            return board.broadcast(rank, std::string(text));
+          .broadcast = [rank, &folder](std::string_view text) -> Result<std::string> {
+            return broadcast(rank, text, folder);
           },
           .forming_limit = world.forming_limit,
           .registered = world.registered,
@@ -94,14 +69,13 @@ std::vector<std::string> run_ranks(const World& world,
                                    const std::function<std::string(Backend&)>& work) {
   const TempDir folder;
   folder.write("scenario.json", world.scenario);
-  SharedBoard board;
   Children children;
   const auto deadline = Clock::now() + world.patience;
   for (int rank = 0; rank < world.ranks; ++rank) {
     children.start(fmt::format("{}", rank), deadline, [&, rank]() -> std::string {
       // NOLINTNEXTLINE(concurrency-mt-unsafe): the child has one thread
       ::setenv("MUSTER_FAKE_GPU", (folder.path() / "scenario.json").c_str(), 1);
-      auto backend = make_nccl_backend(options_of(world, rank, board));
+      auto backend = make_nccl_backend(options_of(world, rank, folder));
       if (!backend) return fmt::format("error: {}", backend.error().message);
       return work(**backend);
     });
