@@ -38,6 +38,18 @@ void receive_one_part(Shape& shape, const Participant& self) {
 
 int root_of(const Participant& self) { return self.root; }
 
+Stretch only_part(const Participant& /*self*/, int /*peer*/) { return part_at(0); }
+
+Stretch part_of_peer(const Participant& /*self*/, int peer) { return part_at(peer); }
+
+Stretch only_part_of_root(const Participant& self, int peer) {
+  return peer == self.root ? part_at(0) : Stretch{};
+}
+
+Stretch part_of_peer_at_root(const Participant& self, int peer) {
+  return self.is_root() ? part_at(peer) : Stretch{};
+}
+
 constexpr Received kFromPartner{.what = What::one_rank,
                                 .from = [](const Participant& self) { return self.partner(); }};
 
@@ -64,6 +76,7 @@ constexpr std::array<CollectiveDefinition, kCollectives> kDefinitions{{
      .in_parts = true,
      .shape = send_one_part,
      .received = {.what = What::every_rank},
+     .parts = {.sent = only_part, .received = part_of_peer},
      .bus_factor = factor_of_parts,
      .nccl = {.by = By::function, .log_name = "AllGather"},
      .mpi = {.name = "MPI_Allgather"},
@@ -102,7 +115,8 @@ constexpr std::array<CollectiveDefinition, kCollectives> kDefinitions{{
     {.name = "alltoall",
      .in_parts = true,
      .exchanges = true,
-     .received = {.what = What::every_rank, .own_part = true},
+     .received = {.what = What::every_rank},
+     .parts = {.sent = part_of_peer, .received = part_of_peer},
      .bus_factor = factor_of_parts,
      .nccl = {.by = By::group},
      .mpi = {.name = "MPI_Alltoall"},
@@ -112,7 +126,11 @@ constexpr std::array<CollectiveDefinition, kCollectives> kDefinitions{{
      .in_parts = true,
      .unequal = true,
      .out_of_place_only = true,
-     .received = {.what = What::every_rank, .own_part = true},
+     .received = {.what = What::every_rank},
+     .parts = {.sent = [](const Participant& self,
+                          int peer) { return sent_to(peer, self.rank, self.ranks); },
+               .received = [](const Participant& self,
+                              int peer) { return received_from(peer, self.rank, self.ranks); }},
      .bus_factor = factor_of_shares,
      .nccl = {.by = By::group},
      .mpi = {.name = "MPI_Alltoallv", .counts_all = true},
@@ -124,6 +142,7 @@ constexpr std::array<CollectiveDefinition, kCollectives> kDefinitions{{
      .power_of_two = true,
      .shape = send_one_part,
      .received = {.what = What::every_rank},
+     .parts = {.sent = only_part, .received = part_of_peer},
      .bus_factor = factor_of_parts,
      .nccl = {.by = By::groups},
      .mpi = {.name = "MPI_Sendrecv", .counts_all = true},
@@ -146,6 +165,7 @@ constexpr std::array<CollectiveDefinition, kCollectives> kDefinitions{{
            if (!self.is_root()) shape.receive = shape.send_at = 0;
          },
      .received = {.what = What::every_rank},
+     .parts = {.sent = only_part_of_root, .received = part_of_peer_at_root},
      .bus_factor = factor_of_parts,
      .nccl = {.by = By::group},
      .mpi = {.name = "MPI_Gather"},
@@ -160,6 +180,7 @@ constexpr std::array<CollectiveDefinition, kCollectives> kDefinitions{{
            if (!self.is_root()) shape.send = shape.receive_at = 0;
          },
      .received = {.what = What::one_rank, .own_part = true, .from = root_of},
+     .parts = {.sent = part_of_peer_at_root, .received = only_part_of_root},
      .bus_factor = factor_of_parts,
      .nccl = {.by = By::group},
      .mpi = {.name = "MPI_Scatter"},

@@ -33,7 +33,7 @@ struct Received {
   enum class What {
     reduction,   // of the inputs of all ranks
     one_rank,    // the input of rank `from`
-    every_rank,  // a part of each rank, in order
+    every_rank,  // a part of each rank: see Parts
   };
   What what = What::reduction;
   bool own_part = false;  // the receiver's part of the input, not its beginning
@@ -43,6 +43,12 @@ struct Received {
 [[nodiscard]] constexpr Stretch part_at(int part) {
   return {.first = static_cast<std::uint64_t>(part), .count = 1};
 }
+
+// The parts of the buffers that a rank sends to a peer and receives from it.
+struct Parts {
+  Stretch (*sent)(const Participant& self, int peer) = nullptr;
+  Stretch (*received)(const Participant& self, int peer) = nullptr;
+};
 
 struct NcclUse {
   enum class By {
@@ -101,7 +107,7 @@ struct SimUse {
 struct CollectiveDefinition {
   std::string_view name;
   bool in_parts = false;      // the size is that of all ranks' parts together
-  bool unequal = false;       // the parts are those of shares.hpp
+  bool unequal = false;       // the parts are those of shares_of()
   bool reduces = false;       // uses --redop
   bool has_root = false;      // uses --root
   bool one_buffer = false;    // on host memory, even out of place
@@ -114,6 +120,7 @@ struct CollectiveDefinition {
   // Changes the default of sending and receiving everything.
   void (*shape)(Shape& shape, const Participant& self) = nullptr;
   Received received;
+  Parts parts;  // of those that exchange parts
   double (*bus_factor)(double ranks) = [](double /*ranks*/) { return 1.0; };  // of two or more
   NcclUse nccl;
   MpiUse mpi;

@@ -42,15 +42,12 @@ Segment moved(const Operation& operation, int from, int ranks, std::uint64_t fro
 // The parts that a rank received from each.
 std::vector<Segment> from_each(const Operation& operation, int rank, int ranks,
                                const Shape& shape) {
-  const auto& definition = definition_of(operation.collective);
+  const auto& parts = definition_of(operation.collective).parts;
+  const int root = operation.root;
   std::vector<Segment> segments;
   for (int from = 0; from < ranks; ++from) {
-    auto sent = part_at(definition.received.own_part ? rank : 0);
-    auto received = part_at(from);
-    if (definition.unequal) {
-      sent = sent_to(rank, from, ranks);
-      received = received_from(from, rank, ranks);
-    }
+    const auto sent = parts.sent({.rank = from, .ranks = ranks, .root = root}, rank);
+    const auto received = parts.received({.rank = rank, .ranks = ranks, .root = root}, from);
     auto& segment = segments.emplace_back(moved(operation, from, ranks, sent.first * shape.count));
     segment.first = received.first * shape.count;
     segment.count = received.count * shape.count;

@@ -70,20 +70,14 @@ class Calls : public Participant {
 
   // NCCL before 2.28 has no functions for these: programs use sends and receives in one group.
 
-  int alltoall() {
+  int exchange_parts() {
+    const auto& parts = definition_of(run_.operation.collective).parts;
     begin_group();
     for (int peer = 0; peer < ranks; ++peer) {
-      send(peer, part_at(peer));
-      receive(peer, part_at(peer));
-    }
-    return end_group();
-  }
-
-  int alltoallv() {
-    begin_group();
-    for (int peer = 0; peer < ranks; ++peer) {
-      send(peer, sent_to(peer, rank, ranks));
-      receive(peer, received_from(peer, rank, ranks));
+      const auto sent = parts.sent(*this, peer);
+      const auto received = parts.received(*this, peer);
+      if (sent.count > 0) send(peer, sent);
+      if (received.count > 0) receive(peer, received);
     }
     return end_group();
   }
@@ -111,20 +105,6 @@ class Calls : public Participant {
     begin_group();
     send(next(), part_at(0));
     receive(previous(), part_at(0));
-    return end_group();
-  }
-
-  int gather() {
-    begin_group();
-    send(root, part_at(0));
-    for (int peer = 0; is_root() && peer < ranks; ++peer) receive(peer, part_at(peer));
-    return end_group();
-  }
-
-  int scatter() {
-    begin_group();
-    for (int peer = 0; is_root() && peer < ranks; ++peer) send(peer, part_at(peer));
-    receive(root, part_at(0));
     return end_group();
   }
 
@@ -173,9 +153,9 @@ class Calls : public Participant {
 
 // In the order of MUSTER_COLLECTIVES. NCCL cannot run those that are missing at the end.
 constexpr std::array<int (Calls::*)(), kCollectives> kCalls{
-    &Calls::all_reduce, &Calls::all_gather, &Calls::reduce_scatter, &Calls::broadcast,
-    &Calls::reduce,     &Calls::alltoall,   &Calls::alltoallv,      &Calls::hypercube,
-    &Calls::sendrecv,   &Calls::gather,     &Calls::scatter};
+    &Calls::all_reduce, &Calls::all_gather,     &Calls::reduce_scatter, &Calls::broadcast,
+    &Calls::reduce,     &Calls::exchange_parts, &Calls::exchange_parts, &Calls::hypercube,
+    &Calls::sendrecv,   &Calls::exchange_parts, &Calls::exchange_parts};
 
 }  // namespace
 

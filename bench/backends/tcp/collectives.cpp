@@ -29,8 +29,8 @@ struct Job {
   }
 };
 
-Participant participant_of(const Mesh& mesh) {
-  return {.rank = mesh.rank(), .ranks = mesh.ranks()};
+Participant participant_of(const Mesh& mesh, const Job& job) {
+  return {.rank = mesh.rank(), .ranks = mesh.ranks(), .root = job.operation.root};
 }
 
 void copy_bytes(OutBytes from, InBytes to) {
@@ -196,17 +196,18 @@ Result<void> reduce(Mesh& mesh, const Job& job) {
   return {};
 }
 
-// Exchanges the parts for and from each rank: `out(peer)` and `in(peer)`. Every round exchanges in
-// pairs, so that nothing is lost in place.
-template <class Part, class OtherPart>
-Result<void> exchange_with_each(Mesh& mesh, const Job& job, Part out, OtherPart in) {
+// Exchanges parts with each rank. Every round exchanges in pairs, so that nothing is lost in place.
+Result<void> exchange_parts(Mesh& mesh, const Job& job) {
+  const auto& definition = definition_of(job.operation.collective);
+  const bool replaces = job.operation.in_place && definition.exchanges;
+  const auto self = participant_of(mesh, job);
   for (int round = 0; round < mesh.ranks(); ++round) {
     const int peer = (round - mesh.rank() + mesh.ranks()) % mesh.ranks();
-    const auto sent = job.sent(out(peer));
-    const auto received = job.received(in(peer));
+    const auto sent = job.sent(definition.parts.sent(self, peer));
+    const auto received = job.received(definition.parts.received(self, peer));
     if (peer == mesh.rank()) {
       copy_bytes(sent, received);
-    } else if (job.operation.in_place) {
+    } else if (replaces) {
       TRY(exchange_in_place(mesh, peer, peer, received));
     } else {
       TRY(mesh.exchange(peer, sent, peer, received));
@@ -215,15 +216,10 @@ Result<void> exchange_with_each(Mesh& mesh, const Job& job, Part out, OtherPart 
   return {};
 }
 
-Result<void> alltoall(Mesh& mesh, const Job& job) {
-  return exchange_with_each(mesh, job, part_at, part_at);
-}
-
-Result<void> alltoallv(Mesh& mesh, const Job& job) {
-  return exchange_with_each(
-      mesh, job, [&](int peer) { return sent_to(peer, mesh.rank(), mesh.ranks()); },
-      [&](int peer) { return received_from(peer, mesh.rank(), mesh.ranks()); });
-}
+constexpr auto* alltoall = exchange_parts;
+constexpr auto* alltoallv = exchange_parts;
+constexpr auto* gather = exchange_parts;
+constexpr auto* scatter = exchange_parts;
 
 Result<void> hypercube(Mesh& mesh, const Job& job) {
   copy_bytes(job.send, job.received(part_at(mesh.rank())));
@@ -245,35 +241,15 @@ Result<void> sendrecv(Mesh& mesh, const Job& job) {
   return mesh.exchange(next, job.send, previous, job.receive);
 }
 
-Result<void> gather(Mesh& mesh, const Job& job) {
-  const int root = job.operation.root;
-  if (mesh.rank() != root) return mesh.send(root, job.send);
-  copy_bytes(job.send, job.received(part_at(root)));
-  for (int from = 0; from < mesh.ranks(); ++from) {
-    if (from != root) TRY(mesh.receive(from, job.received(part_at(from))));
-  }
-  return {};
-}
-
-Result<void> scatter(Mesh& mesh, const Job& job) {
-  const int root = job.operation.root;
-  if (mesh.rank() != root) return mesh.receive(root, job.receive);
-  copy_bytes(job.sent(part_at(root)), job.receive);
-  for (int to = 0; to < mesh.ranks(); ++to) {
-    if (to != root) TRY(mesh.send(to, job.sent(part_at(to))));
-  }
-  return {};
-}
-
 Result<void> pingpong(Mesh& mesh, const Job& job) {
-  const auto self = participant_of(mesh);
+  const auto self = participant_of(mesh, job);
   if (self.begins()) TRY(mesh.send(self.partner(), job.send));
   TRY(mesh.receive(self.partner(), job.receive));
   return self.begins() ? Result<void>() : mesh.send(self.partner(), job.send);
 }
 
 Result<void> uniband(Mesh& mesh, const Job& job) {
-  const auto self = participant_of(mesh);
+  const auto self = participant_of(mesh, job);
   std::array<std::byte, 1> word{};
   for (int i = 0; i < messages_of(job.operation); ++i) {
     TRY(self.begins() ? mesh.send(self.partner(), job.send)
@@ -283,7 +259,7 @@ Result<void> uniband(Mesh& mesh, const Job& job) {
 }
 
 Result<void> biband(Mesh& mesh, const Job& job) {
-  const int partner = participant_of(mesh).partner();
+  const int partner = participant_of(mesh, job).partner();
   for (int i = 0; i < messages_of(job.operation); ++i) {
     TRY(mesh.exchange(partner, job.send, partner, job.receive));
   }
