@@ -33,8 +33,6 @@ class Environment {
 
   // A whole number from 0 to 2^24; empty if it is not set.
   [[nodiscard]] Result<std::optional<int>> number(std::string_view name) const;
-  // Like the function above, but it is an error if the variable is not set.
-  [[nodiscard]] Result<int> required(std::string_view name) const;
   // 1 to 65535; `otherwise` if it is not set.
   [[nodiscard]] Result<std::uint16_t> port(std::string_view name, std::uint16_t otherwise) const;
 
@@ -51,7 +49,7 @@ struct SizeNames {
   std::string_view local_rank = {}, local_world = {};
 };
 
-// Reads the variables and checks them against each other.
+// Reads the variables, of which rank and world must be set, and checks them against each other.
 [[nodiscard]] Result<Place> read_place(const Environment& environment, const SizeNames& names);
 
 // Checks that the ranks are below the sizes.

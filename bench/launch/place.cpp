@@ -163,12 +163,6 @@ Result<std::optional<int>> Environment::number(std::string_view name) const {
   return static_cast<int>(*parsed);
 }
 
-Result<int> Environment::required(std::string_view name) const {
-  TRY_ASSIGN(const auto value, number(name));
-  if (!value) return make_error("{} is not set", name);
-  return *value;
-}
-
 Result<std::uint16_t> Environment::port(std::string_view name, std::uint16_t otherwise) const {
   const auto value = text(name);
   if (value.empty()) return otherwise;
@@ -195,11 +189,14 @@ Result<void> check_place(const Place& place, const SizeNames& names) {
 }
 
 Result<Place> read_place(const Environment& environment, const SizeNames& names) {
-  TRY_ASSIGN(const auto rank, environment.required(names.rank));
-  TRY_ASSIGN(const auto world, environment.required(names.world));
+  TRY_ASSIGN(const auto rank, environment.number(names.rank));
+  TRY_ASSIGN(const auto world, environment.number(names.world));
   TRY_ASSIGN(const auto local_rank, environment.number(names.local_rank));
   TRY_ASSIGN(const auto local_world, environment.number(names.local_world));
-  Place place{.rank = rank, .world = world, .local_rank = local_rank, .local_world = local_world};
+  Place place{.rank = rank.value_or(0),
+              .world = world.value_or(0),
+              .local_rank = local_rank,
+              .local_world = local_world};
   TRY(check_place(place, names));
   if (place.local_world && *place.local_world > place.world) {
     return make_error("{}={} is more than {}={}: {}", names.local_world, *place.local_world,
