@@ -294,7 +294,7 @@ class LocateRun {
 // The faults of the data that the cluster simulates.
 std::vector<Finding> judge_simulated_data(const SimCluster& cluster, std::uint64_t bytes) {
   const Operation operation{.bytes = bytes};
-  const auto backend = make_sim_backend(cluster);
+  const auto backend = make_sim_backend(cluster, whole(cluster));
   auto row = row_of(operation, backend->ranks());
   auto& timing = row.out_of_place.emplace();
   timing.checked = true;

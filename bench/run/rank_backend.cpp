@@ -111,7 +111,7 @@ Result<std::unique_ptr<Backend>> make_backend(RankContext& self, const RankScope
     case BackendKind::automatic:
       break;
   }
-  return make_sim_backend(self.cluster);
+  return make_sim_backend(self.cluster, whole(self.cluster));
 }
 
 }  // namespace

@@ -216,8 +216,4 @@ std::unique_ptr<Backend> make_sim_backend(const SimCluster& cluster, SimGroup gr
   return std::make_unique<Sim>(cluster, std::move(group));
 }
 
-std::unique_ptr<Backend> make_sim_backend(const SimCluster& cluster) {
-  return make_sim_backend(cluster, whole(cluster));
-}
-
 }  // namespace muster::bench

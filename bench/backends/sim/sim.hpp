@@ -13,9 +13,6 @@ namespace muster::bench {
 // how data travel. Where a rank hangs, a call returns only after abort().
 [[nodiscard]] std::unique_ptr<Backend> make_sim_backend(const SimCluster& cluster, SimGroup group);
 
-// The same for all ranks of the cluster.
-[[nodiscard]] std::unique_ptr<Backend> make_sim_backend(const SimCluster& cluster);
-
 // The wrong elements in the receive buffers of the group, by the faults of the cluster.
 [[nodiscard]] std::vector<Wrong> wrong_elements(const ClusterModel& model, const SimGroup& group,
                                                 const Operation& operation);

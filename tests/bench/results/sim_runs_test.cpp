@@ -33,7 +33,7 @@ class SimRun {
               .backend = "sim",
               .gpus = true,
               .algorithm = cluster->tree ? "TREE" : "RING"};
-    sim_ = make_sim_backend(*cluster);
+    sim_ = make_sim_backend(*cluster, whole(*cluster));
     for (std::uint64_t bytes = smallest; bytes <= 8 * kGibibyte; bytes *= 2) {
       run(all_reduce_of(bytes));
     }

@@ -12,9 +12,8 @@ namespace muster::bench {
 namespace {
 
 std::unique_ptr<Backend> sim_of(std::string_view words) {
-  const auto cluster = parse_sim(words);
-  EXPECT_TRUE(cluster) << words << ": " << cluster.error().message;
-  return make_sim_backend(cluster.value_or(SimCluster()));
+  const auto cluster = parse_sim(words).value();
+  return make_sim_backend(cluster, whole(cluster));
 }
 
 std::vector<Samples> measured(Backend& backend, const Pace& pace = {}) {
@@ -36,7 +35,7 @@ TEST(SimTest, OneProcessIsAllRanks) {
 
 TEST(SimTest, ANodeWithoutGpusUsesItsHca) {
   const SimCluster cluster{.nodes = 2, .gpus = 1, .on_host = true, .hcas = 1};
-  const auto sim = make_sim_backend(cluster);
+  const auto sim = make_sim_backend(cluster, whole(cluster));
   const auto members = sim->members();
   ASSERT_THAT(members, SizeIs(2));
   EXPECT_EQ(members[1].device_id, "host");
