@@ -192,7 +192,7 @@ INSTANTIATE_TEST_SUITE_P(
             "[]"}));
 
 TEST_F(FakeNccl, AFallBackToTcpIsReportedInsteadOfTheBandwidth) {
-  start(R"("busbw": {"all_reduce": 11}, "network": "socket", "cause": "disabled")");
+  start(R"("busbw": {"all_reduce": 11}, "network": "socket", "ib_disabled": true)");
   const auto report = end(1);
   EXPECT_THAT(message_of(report, "bench.transport"),
               AllOf(HasSubstr("ib and gdr were not used"), HasSubstr("NCCL_IB_DISABLE"),

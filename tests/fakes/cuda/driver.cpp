@@ -34,7 +34,6 @@ struct ErrorText {
 };
 
 int look_up(int code, const char* ErrorText::*member, const char** out) {
-  if (out == nullptr) return cuda::kInvalidValue;
   static const std::map<int, ErrorText> all{
       {1, {"CUDA_ERROR_INVALID_VALUE", "invalid argument"}},
       {2, {"CUDA_ERROR_OUT_OF_MEMORY", "out of memory"}},
@@ -114,7 +113,6 @@ FAKE_CALL int cuInit(unsigned flags) {
 
 FAKE_CALL int cuDriverGetVersion(int* version) {
   FAKE_BEGIN("cuDriverGetVersion")
-  if (version == nullptr) return cuda::kInvalidValue;
   *version = 13000;
   return cuda::kSuccess;
 }
@@ -130,7 +128,6 @@ FAKE_CALL int cuGetErrorString(int code, const char** text) {
 FAKE_CALL int cuDeviceGetCount(int* count) {
   FAKE_BEGIN("cuDeviceGetCount")
   if (!fake::driver().started) return cuda::kNotInitialised;
-  if (count == nullptr) return cuda::kInvalidValue;
   *count = static_cast<int>(fake::driver().visible.size());
   return cuda::kSuccess;
 }
@@ -139,7 +136,6 @@ FAKE_CALL int cuDeviceGetCount(int* count) {
 FAKE_CALL int cuDeviceGet(int* device, int ordinal) {
   FAKE_BEGIN("cuDeviceGet")
   if (!fake::driver().started) return cuda::kNotInitialised;
-  if (device == nullptr) return cuda::kInvalidValue;
   const auto& visible = fake::driver().visible;
   if (ordinal < 0 || ordinal >= static_cast<int>(visible.size())) return cuda::kInvalidDevice;
   *device = visible[static_cast<std::size_t>(ordinal)];
@@ -161,7 +157,6 @@ FAKE_CALL int cuDeviceGetPCIBusId(char* text, int length, int device) {
 FAKE_CALL int cuDeviceGetAttribute(int* value, int attribute, int device) {
   FAKE_BEGIN("cuDeviceGetAttribute")
   if (!fake::is_device(device)) return cuda::kInvalidDevice;
-  if (value == nullptr) return cuda::kInvalidValue;
   if (attribute == cuda::kRdmaOrdering) {
     *value = fake::scenario().node.late_rdma ? 0 : cuda::kToOwner;
     return cuda::kSuccess;
@@ -173,7 +168,6 @@ FAKE_CALL int cuDeviceGetAttribute(int* value, int attribute, int device) {
 
 FAKE_CALL int cuDevicePrimaryCtxRetain(Context* context, int device) {
   FAKE_BEGIN("cuDevicePrimaryCtxRetain")
-  if (context == nullptr) return cuda::kInvalidValue;
   if (!fake::is_device(device)) return cuda::kInvalidDevice;
   ++fake::driver().devices[device].retained;
   *context = fake::context_of(device);
@@ -299,7 +293,6 @@ FAKE_CALL int cuMemFreeHost(void* memory) {
 
 FAKE_CALL int cuDeviceCanAccessPeer(int* can, int device, int peer) {
   FAKE_BEGIN("cuDeviceCanAccessPeer")
-  if (can == nullptr) return cuda::kInvalidValue;
   if (!fake::is_device(device) || !fake::is_device(peer)) return cuda::kInvalidDevice;
   *can = device == peer || gbs_between(device, peer) == 0 ? 0 : 1;
   return cuda::kSuccess;

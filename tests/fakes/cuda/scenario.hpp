@@ -115,11 +115,9 @@ struct SlowPart {
   MUSTER_FIELD(double, share, "of the bandwidth that is left") = 1;
 };
 
-// The path between nodes, why it is a socket, and the path inside a node.
+// The path between nodes, and the path inside a node.
 enum class Network { ib_gdr, ib, socket };
 MUSTER_WORDS(Network, "ib+gdr", "ib", "socket");
-enum class Cause { no_device, disabled, net, plugin };
-MUSTER_WORDS(Cause, "no_device", "disabled", "net", "plugin");
 enum class Inside { p2p, shm, nvls };
 MUSTER_WORDS(Inside, "p2p", "shm", "nvls");
 
@@ -148,7 +146,7 @@ struct Scenario {
   MUSTER_FIELD(std::string, warning, "that NCCL prints while it starts");
   MUSTER_FIELD(std::vector<std::string>, diagnosis,
                "lines that NCCL prints about its paths, since 2.31");
-  MUSTER_FIELD(Cause, cause, "of a socket") = Cause::no_device;
+  MUSTER_FIELD(bool, ib_disabled, "why it is a socket: by NCCL_IB_DISABLE, else no device") = false;
   MUSTER_FIELD(Inside, inside, "") = Inside::p2p;
   MUSTER_FIELD(std::vector<std::string>, log, "further lines, without their prefix");
   MUSTER_FIELD(int, nccl_version, "") = 22809;

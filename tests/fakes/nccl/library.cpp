@@ -121,7 +121,6 @@ void progress(Member& member) {
 
 // Takes a seat in the meeting. Returns "in progress" unless there is an error.
 int begin(Communicator* made, int ranks, const UniqueId& id, int rank, bool blocking) {
-  if (made == nullptr) return nccl::kInvalidArgument;
   if (ranks < 1 || ranks > static_cast<int>(kMaxRanks) || rank < 0 || rank >= ranks) {
     return refuse(nccl::kInvalidArgument,
                   fmt::format("Invalid rank requested : {}/{}", rank, ranks));
@@ -203,38 +202,27 @@ extern "C" int cuMemFree_v2(Pointer memory);
 
 FAKE_CALL int ncclGetVersion(int* version) {
   FAKE_BEGIN("ncclGetVersion")
-  if (version == nullptr) return nccl::kInvalidArgument;
   *version = fake::version();
   return nccl::kSuccess;
 }
 
 FAKE_CALL int ncclGetUniqueId(UniqueId* id) {
   FAKE_BEGIN("ncclGetUniqueId")
-  if (id == nullptr) return nccl::kInvalidArgument;
   return fake::open_meeting(*id) ? nccl::kSuccess : nccl::kSystem;
 }
 
 FAKE_CALL const char* ncclGetErrorString(int code) {
-  switch (code) {
-    case nccl::kSuccess:
-      return "no error";
-    case nccl::kUnhandledCuda:
-      return "unhandled cuda error (run with NCCL_DEBUG=INFO for details)";
-    case nccl::kSystem:
-      return "unhandled system error (run with NCCL_DEBUG=INFO for details)";
-    case nccl::kInternal:
-      return "internal error - please report this issue to the NCCL developers";
-    case nccl::kInvalidArgument:
-      return "invalid argument (run with NCCL_DEBUG=WARN for details)";
-    case nccl::kInvalidUsage:
-      return "invalid usage (run with NCCL_DEBUG=WARN for details)";
-    case nccl::kRemote:
-      return "remote process exited or there was a network error";
-    case nccl::kInProgress:
-      return "NCCL operation in progress";
-    default:
-      return "unknown result code";
-  }
+  constexpr std::array<const char*, 8> kTexts{
+      "no error",
+      "unhandled cuda error (run with NCCL_DEBUG=INFO for details)",
+      "unhandled system error (run with NCCL_DEBUG=INFO for details)",
+      "internal error - please report this issue to the NCCL developers",
+      "invalid argument (run with NCCL_DEBUG=WARN for details)",
+      "invalid usage (run with NCCL_DEBUG=WARN for details)",
+      "remote process exited or there was a network error",
+      "NCCL operation in progress"};
+  const auto index = static_cast<std::size_t>(code);
+  return index < kTexts.size() ? kTexts.at(index) : "unknown result code";
 }
 
 FAKE_CALL int ncclCommInitRank(Communicator* made, int ranks, UniqueId id, int rank) {

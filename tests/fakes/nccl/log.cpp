@@ -20,20 +20,8 @@ std::string variable(const char* name) {
 
 std::string host_name(int rank) { return fmt::format("node{}", scenario().host_of(rank)); }
 
-std::FILE* open_log(int rank) {
-  const auto path = variable("NCCL_DEBUG_FILE");
-  if (path.empty()) return stdout;
-  std::string expanded;
-  for (std::size_t i = 0; i < path.size(); ++i) {
-    if (path[i] != '%' || i + 1 == path.size()) {
-      expanded.push_back(path[i]);
-    } else if (path[++i] == 'h') {
-      expanded += host_name(rank);
-    } else if (path[i] == 'p') {
-      expanded += std::to_string(::getpid());
-    }
-  }
-  auto* opened = std::fopen(expanded.c_str(), "w");
+std::FILE* open_log() {
+  auto* opened = std::fopen(variable("NCCL_DEBUG_FILE").c_str(), "w");
   return opened == nullptr ? stdout : opened;
 }
 
@@ -49,16 +37,16 @@ std::optional<Settings>& kept() {
   return settings;
 }
 
-const Settings& settings(int rank) {
+const Settings& settings() {
   if (kept()) return *kept();
   return kept().emplace(
       Settings{.informs = ::strcasecmp(variable("NCCL_DEBUG").c_str(), "INFO") == 0,
                .subsystems = variable("NCCL_DEBUG_SUBSYS"),
-               .file = open_log(rank)});
+               .file = open_log()});
 }
 
 void write(const Writer& writer, std::string_view level, std::string_view text) {
-  auto* out = settings(writer.rank).file;
+  auto* out = settings().file;
   fmt::print(out, "{}:{}:{} [{}] {} {}\n", host_name(writer.rank), ::getpid(), ::getpid(),
              writer.gpu, level, text);
   std::fflush(out);  // NOLINT(cert-err33-c): as much as a log can do
@@ -79,7 +67,7 @@ std::string function_name(std::string_view name) {
 }
 
 void inform(const Writer& writer, const char* subsystem, std::string_view text) {
-  const auto& all = settings(writer.rank);
+  const auto& all = settings();
   const bool wanted = all.subsystems.empty() ? std::string_view(subsystem) != "TUNING"
                                              : all.subsystems.find(subsystem) != std::string::npos;
   if (all.informs && wanted) write(writer, "NCCL INFO", text);
@@ -88,16 +76,8 @@ void inform(const Writer& writer, const char* subsystem, std::string_view text) 
 int gpu_of(int rank) { return scenario().gpus > 0 ? rank % scenario().gpus : 0; }
 
 void log_socket(const Writer& writer) {
-  const auto cause = scenario().cause;
-  if (cause == Cause::disabled) {
+  if (scenario().ib_disabled) {
     inform(writer, "ENV", "NCCL_IB_DISABLE set by environment to 1.");
-  } else if (cause == Cause::net) {
-    inform(writer, "ENV", "NCCL_NET set by environment to Socket.");
-  } else if (cause == Cause::plugin) {
-    inform(writer, "ENV", "NCCL_NET_PLUGIN set by environment to sharp.");
-    inform(writer, "NET",
-           "NET/Plugin: Could not find: libnccl-net-sharp.so. Using internal net plugin.");
-    inform(writer, "NET", "NET/IB : No device found.");
   } else {
     inform(writer, "NET", "NET/IB : No device found.");
   }

@@ -223,7 +223,7 @@ TEST(RequirementsTest, AreCheckedInARun) {
   for (const auto each : requirements) met.push_back({.requirement = each, .state = State::met});
   EXPECT_EQ(results_of_run(R"({"gpus": 2, "inside": "nvls"})", requirements), met);
   const auto disabled =
-      results_of_run(R"({"gpus": 2, "network": "socket", "cause": "disabled"})", {Requirement::ib});
+      results_of_run(R"({"gpus": 2, "network": "socket", "ib_disabled": true})", {Requirement::ib});
   EXPECT_THAT(disabled, ElementsAre(RequirementResult{.requirement = Requirement::ib,
                                                       .state = State::missed,
                                                       .what = fmt::format("{} (eth0)", kSocket),

@@ -160,13 +160,6 @@ TEST(NcclStartTest, ReportsTwoRanksOnOneGpu) {
                                   HasSubstr("(NCCL 5): Duplicate GPU detected : rank "))));
 }
 
-TEST(NcclStartTest, WaitsForAMissingRank) {
-  const auto answers = run_ranks(
-      {.ranks = 3, .scenario = R"({"absent": 1})", .patience = std::chrono::milliseconds(400)},
-      [](Backend&) { return std::string("began"); });
-  EXPECT_THAT(answers, Each(HasSubstr("no answer within")));
-}
-
 TEST(NcclStartTest, ReportsUnsupportedFeatures) {
   const auto lacks = [](const World& world) {
     return run_ranks(world, [](Backend& backend) {
