@@ -235,29 +235,24 @@ std::uint64_t shares_below(std::uint64_t distance) {
 }
 
 struct TypeRow {
-  Type type;
-  std::string_view name;
   std::string_view table_name;
   std::size_t size;
 };
 
 constexpr std::array<TypeRow, kTypes> kTypeRows{{
-    {Type::f32, "f32", "float", 4},
-    {Type::f64, "f64", "double", 8},
-    {Type::f16, "f16", "half", 2},
-    {Type::bf16, "bf16", "bfloat16", 2},
-    {Type::f8e4m3, "f8e4m3", "f8e4m3", 1},
-    {Type::f8e5m2, "f8e5m2", "f8e5m2", 1},
-    {Type::i8, "i8", "int8", 1},
-    {Type::i32, "i32", "int32", 4},
-    {Type::i64, "i64", "int64", 8},
-    {Type::u8, "u8", "uint8", 1},
-    {Type::u32, "u32", "uint32", 4},
-    {Type::u64, "u64", "uint64", 8},
+    {"float", 4},
+    {"double", 8},
+    {"half", 2},
+    {"bfloat16", 2},
+    {"f8e4m3", 1},
+    {"f8e5m2", 1},
+    {"int8", 1},
+    {"int32", 4},
+    {"int64", 8},
+    {"uint8", 1},
+    {"uint32", 4},
+    {"uint64", 8},
 }};
-
-constexpr std::array<std::string_view, kReductions> kReductionNames{"sum", "prod", "min", "max",
-                                                                    "avg"};
 
 // Parts are multiples of 16 bytes, as in nccl-tests.
 std::uint64_t part_of(std::uint64_t elements, std::size_t size, std::uint64_t ranks) {
@@ -306,24 +301,8 @@ Stretch received_from(int peer, int rank, int ranks) {
   return {.first = own + later, .count = share_at(distance)};
 }
 
-std::string_view to_string(Collective collective) { return definition_of(collective).name; }
-
-std::string_view to_string(Type type) { return kTypeRows.at(static_cast<std::size_t>(type)).name; }
-
-std::string_view to_string(Reduction reduction) {
-  return kReductionNames.at(static_cast<std::size_t>(reduction));
-}
-
 std::string_view table_name(Type type) {
   return kTypeRows.at(static_cast<std::size_t>(type)).table_name;
-}
-
-std::optional<Collective> parse_collective(std::string_view word) {
-  for (std::size_t i = 0; i < kCollectives; ++i) {
-    const auto collective = static_cast<Collective>(i);
-    if (to_string(collective) == word) return collective;
-  }
-  return std::nullopt;
 }
 
 std::string size_text(std::uint64_t bytes) { return to_string(Bytes{static_cast<double>(bytes)}); }

@@ -5,10 +5,10 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <string_view>
 
+#include "lib/base/fields.hpp"
 #include "lib/base/result.hpp"
 
 namespace muster::bench {
@@ -35,15 +35,21 @@ namespace muster::bench {
 enum class Collective { MUSTER_COLLECTIVES(MUSTER_COLLECTIVE) };
 #undef MUSTER_COLLECTIVE
 
-#define MUSTER_COLLECTIVE(name) +1
-inline constexpr std::size_t kCollectives = MUSTER_COLLECTIVES(MUSTER_COLLECTIVE);
+#define MUSTER_COLLECTIVE(name) #name,
+MUSTER_WORDS(Collective, MUSTER_COLLECTIVES(MUSTER_COLLECTIVE));
 #undef MUSTER_COLLECTIVE
 
 // Tables of types and of reductions use this order.
 enum class Type { f32, f64, f16, bf16, f8e4m3, f8e5m2, i8, i32, i64, u8, u32, u64 };
-inline constexpr std::size_t kTypes = 12;
+MUSTER_WORDS(Type, "f32", "f64", "f16", "bf16", "f8e4m3", "f8e5m2", "i8", "i32", "i64", "u8", "u32",
+             "u64");
 enum class Reduction { sum, prod, min, max, avg };
-inline constexpr std::size_t kReductions = 5;
+MUSTER_WORDS(Reduction, "sum", "prod", "min", "max", "avg");
+
+inline constexpr std::size_t kCollectives = kCollectiveWords.size();
+inline constexpr std::size_t kTypes = kTypeWords.size();
+inline constexpr std::size_t kReductions = kReductionWords.size();
+using muster::to_string;
 
 struct Operation {
   Collective collective = Collective::all_reduce;
@@ -56,12 +62,8 @@ struct Operation {
   bool operator==(const Operation&) const = default;
 };
 
-[[nodiscard]] std::string_view to_string(Collective collective);
-[[nodiscard]] std::string_view to_string(Type type);            // f32, bf16 …
-[[nodiscard]] std::string_view to_string(Reduction reduction);  // sum …
 // The name in nccl-tests' table: float, double, half, bfloat16, int32, uint8 …
 [[nodiscard]] std::string_view table_name(Type type);
-[[nodiscard]] std::optional<Collective> parse_collective(std::string_view word);
 
 // "8 MiB".
 [[nodiscard]] std::string size_text(std::uint64_t bytes);

@@ -22,14 +22,7 @@ using Words = std::vector<std::string>;
 
 constexpr std::size_t kMaxSteps = 10'000;
 
-template <class Word, std::size_t kCount>
-Words names_of() {
-  Words names;
-  for (const auto word : all_of<Word, kCount>()) names.emplace_back(to_string(word));
-  return names;
-}
-
-Words collective_names() { return names_of<Collective, kCollectives>(); }
+Words collective_names() { return {kCollectiveWords.begin(), kCollectiveWords.end()}; }
 
 // Accepts the names of nccl-tests, MPI and torch: all_reduce_perf, allreduce, MPI_Alltoall, bcast.
 std::string plain_name(std::string_view word) {
@@ -52,7 +45,7 @@ std::string plain_name(std::string_view word) {
 }
 
 Result<Collective> collective_called(std::string_view word) {
-  const auto found = parse_collective(plain_name(word));
+  const auto found = parse_word<Collective>(plain_name(word));
   if (found) return *found;
   auto names = collective_names();
   names.insert(names.end(), kSubcommands.begin(), kSubcommands.end());
@@ -180,14 +173,14 @@ std::string help_text() {
       "{}",
       command_help(command_text()),
       wrapped(fmt::format("{}", fmt::join(collective_names(), ", ")), 13),
-      wrapped(fmt::format("{}", fmt::join(names_of<Type, kTypes>(), ", ")), 7),
-      fmt::join(names_of<Reduction, kReductions>(), ", "), kExitStatuses);
+      wrapped(fmt::format("{}", fmt::join(kTypeWords, ", ")), 7), fmt::join(kReductionWords, ", "),
+      kExitStatuses);
 }
 
 // Whether this is a misspelled subcommand, whose options are not those of a collective.
 bool resembles_subcommand(std::string_view word) {
   const Words subcommands(kSubcommands.begin(), kSubcommands.end());
-  return !word.starts_with('-') && !parse_collective(plain_name(word)) &&
+  return !word.starts_with('-') && !parse_word<Collective>(plain_name(word)) &&
          !nearest(word, subcommands).empty() && nearest(word, collective_names()).empty();
 }
 

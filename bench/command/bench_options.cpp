@@ -31,8 +31,8 @@ std::string with_whole_unit(std::string_view value) {
 using C = BenchCommand;
 using Text = std::string_view;
 
-constexpr Text kTypeWords = "f32|f64|f16|bf16|f8e4m3|f8e5m2|i8|i32|i64|u8|u32|u64";
-constexpr Text kReductionWords = "sum|prod|min|max|avg";
+constexpr Text kTypeChoices = "f32|f64|f16|bf16|f8e4m3|f8e5m2|i8|i32|i64|u8|u32|u64";
+constexpr Text kReductionChoices = "sum|prod|min|max|avg";
 
 // Also accepts the names of nccl-tests and torch.
 Result<void> take_one_type(Type& target, Text value) {
@@ -52,18 +52,18 @@ Result<void> take_one_type(Type& target, Text value) {
   });
   auto ours = value;
   std::vector<std::string> words;
-  for (const auto word : split(kTypeWords, '|')) words.emplace_back(word);
+  for (const auto word : split(kTypeChoices, '|')) words.emplace_back(word);
   for (const auto& [type, names] : kNames) {
     for (const auto name : split_words(names)) {
       words.emplace_back(name);
       if (name == value) ours = type;
     }
   }
-  if (take_value(target, kTypeWords, ours)) return {};
+  if (take_value(target, kTypeChoices, ours)) return {};
   return make_error(
       "expects {}, or nccl-tests' float, double, half, bfloat16, int8, int32, int64, uint8, uint32 "
       "or uint64, got \"{}\"{}",
-      kTypeWords, printable(value, 80), suggestion(value, words));
+      kTypeChoices, printable(value, 80), suggestion(value, words));
 }
 
 // Accepts one, several with commas, or all of them.
@@ -86,7 +86,7 @@ Result<void> take_types(std::vector<Type>& target, Text value) {
 
 Result<void> take_reductions(std::vector<Reduction>& target, Text value) {
   return take_several<Reduction, kReductions>(target, value, [](Reduction& one, Text word) {
-    return take_value(one, kReductionWords, word);
+    return take_value(one, kReductionChoices, word);
   });
 }
 

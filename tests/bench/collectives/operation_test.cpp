@@ -13,12 +13,7 @@ namespace muster::bench {
 
 namespace {
 
-TEST(OperationTest, RoundTripsNames) {
-  for (int i = 0; i < static_cast<int>(kCollectives); ++i) {
-    const auto collective = static_cast<Collective>(i);
-    EXPECT_EQ(parse_collective(to_string(collective)), collective);
-  }
-  EXPECT_FALSE(parse_collective("allreduce"));
+TEST(OperationTest, HasDistinctNames) {
   std::set<std::string_view> words;
   for (const auto type : every_type()) EXPECT_TRUE(words.insert(to_string(type)).second);
   for (const auto reduction : every_reduction(Type::f32)) {
