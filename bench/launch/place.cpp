@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <span>
 #include <utility>
 
 #include "bench/launch/environment.hpp"
@@ -29,22 +30,10 @@ Result<void> check_below(int number, std::string_view name, int bound, std::stri
 
 using Detections = std::vector<Detection>;
 
-struct LauncherEntry {
-  Launcher launcher;
-  std::string_view name;
-  Detection (*detect)(const Environment&, const LaunchFlags&) = nullptr;
-};
-
 // In order of priority. Slurm comes late: inside an allocation mpirun's processes all have
 // SLURM_PROCID=0, so every process would think it is rank 0.
-constexpr std::array kLaunchers{LauncherEntry{Launcher::flags, "flags"},
-                                LauncherEntry{Launcher::torchrun, "torchrun", detect_torchrun},
-                                LauncherEntry{Launcher::open_mpi, "open_mpi", detect_open_mpi},
-                                LauncherEntry{Launcher::hydra, "hydra", detect_hydra},
-                                LauncherEntry{Launcher::pmix, "pmix", detect_pmix},
-                                LauncherEntry{Launcher::slurm, "slurm", detect_slurm},
-                                LauncherEntry{Launcher::tf_config, "tf_config", detect_tf_config},
-                                LauncherEntry{Launcher::alone, "alone"}};
+constexpr std::array kDetectors{detect_torchrun, detect_open_mpi, detect_hydra,
+                                detect_pmix,     detect_slurm,    detect_tf_config};
 
 std::string why_ignored(const Detection& ignored, const Place& place, const LaunchFlags& flags) {
   if (flags.launcher) return fmt::format("--launch names {}", to_string(*flags.launcher));
@@ -218,27 +207,17 @@ std::uint16_t shifted_port(std::uint16_t port) {
   return static_cast<std::uint16_t>(sum <= UINT16_MAX ? sum : port - kPortOffset);
 }
 
-std::string_view to_string(Launcher launcher) {
-  return std::ranges::find(kLaunchers, launcher, &LauncherEntry::launcher)->name;
-}
-
 Result<Launcher> parse_launcher(std::string_view name) {
-  std::vector<std::string_view> names;
-  for (const auto& each : kLaunchers) {
-    if (each.launcher == Launcher::flags) continue;  // --rank and --world
-    if (each.name == name) return each.launcher;
-    names.push_back(each.name);
-  }
+  const auto launcher = parse_word<Launcher>(name);
+  if (launcher && launcher != Launcher::flags) return *launcher;
   return make_error("unknown launcher \"{}\": expected {}", printable(name, 60),
-                    fmt::join(names, ", "));
+                    fmt::join(std::span(kLauncherWords).subspan(1), ", "));
 }
 
 Result<Place> find_place(const Variables& variables, const LaunchFlags& flags) {
   const Environment environment(variables);
   Detections detections;
-  for (const auto& each : kLaunchers) {
-    if (each.detect != nullptr) detections.push_back(each.detect(environment, flags));
-  }
+  for (const auto detect : kDetectors) detections.push_back(detect(environment, flags));
   TRY_ASSIGN(auto place, choose(environment, flags, detections));
   add_ignored(detections, flags, place);
   if (flags.rendezvous) {

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "bench/sockets/sockets.hpp"
+#include "lib/base/fields.hpp"
 #include "lib/base/result.hpp"
 
 namespace muster::bench {
@@ -17,8 +18,9 @@ namespace muster::bench {
 using Variables = std::map<std::string, std::string>;
 
 enum class Launcher { flags, torchrun, open_mpi, hydra, pmix, slurm, tf_config, alone };
-
-[[nodiscard]] std::string_view to_string(Launcher launcher);
+MUSTER_WORDS(Launcher, "flags", "torchrun", "open_mpi", "hydra", "pmix", "slurm", "tf_config",
+             "alone");
+using muster::to_string;
 // The values of --launch.
 [[nodiscard]] Result<Launcher> parse_launcher(std::string_view name);
 
