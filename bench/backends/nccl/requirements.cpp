@@ -258,20 +258,19 @@ struct RequirementRule {
   Requirement requirement;
   RequirementResult (RequirementJudge::*judge)() const;
   std::string (*cause)(const Transport& transport);
-  std::string_view word;
   std::vector<std::string_view> other_words = {};  // NCCL's spelling
 };
 
 const std::vector<RequirementRule>& rules() {
   using Judge = RequirementJudge;
   static const std::vector<RequirementRule> all{
-      {Requirement::ib, &Judge::ib, cause_without_ib, "ib", {"net/ib", "infiniband"}},
-      {Requirement::gdr, &Judge::gdr, cause_without_gdr, "gdr", {"gpudirect", "gdrdma"}},
-      {Requirement::p2p, &Judge::p2p, cause_without_peers, "p2p"},
-      {Requirement::nvlink, &Judge::nvlink, cause_without_peers, "nvlink"},
-      {Requirement::mnnvl, &Judge::mnnvl, cause_without_mnnvl, "mnnvl", {"p2p/mnnvl"}},
-      {Requirement::nvls, &Judge::nvls, cause_without_nvls, "nvls"},
-      {Requirement::sharp, &Judge::sharp, cause_without_sharp, "sharp", {"collnet"}}};
+      {Requirement::ib, &Judge::ib, cause_without_ib, {"net/ib", "infiniband"}},
+      {Requirement::gdr, &Judge::gdr, cause_without_gdr, {"gpudirect", "gdrdma"}},
+      {Requirement::p2p, &Judge::p2p, cause_without_peers},
+      {Requirement::nvlink, &Judge::nvlink, cause_without_peers},
+      {Requirement::mnnvl, &Judge::mnnvl, cause_without_mnnvl, {"p2p/mnnvl"}},
+      {Requirement::nvls, &Judge::nvls, cause_without_nvls},
+      {Requirement::sharp, &Judge::sharp, cause_without_sharp, {"collnet"}}};
   return all;
 }
 
@@ -281,19 +280,16 @@ const RequirementRule& rule_of(Requirement requirement) {
 
 }  // namespace
 
-std::string_view to_string(Requirement requirement) { return rule_of(requirement).word; }
-
 Result<std::vector<Requirement>> parse_requirements(std::string_view list) {
   std::vector<Requirement> requirements;
   for (const auto part : split(list, ',')) {
     const auto word = lower_case(trim(part));
     const auto found = std::ranges::find_if(rules(), [&](const RequirementRule& rule) {
-      return word == rule.word || std::ranges::count(rule.other_words, word) > 0;
+      return word == to_string(rule.requirement) || std::ranges::count(rule.other_words, word) > 0;
     });
     if (found == rules().end()) {
-      return make_error(
-          "unknown transport \"{}\": expected ib, gdr, p2p, nvlink, mnnvl, nvls or sharp",
-          printable(word, 40));
+      return make_error("unknown transport \"{}\": expected {}", printable(word, 40),
+                        or_list(kRequirementWords));
     }
     if (std::ranges::count(requirements, found->requirement) == 0) {
       requirements.push_back(found->requirement);

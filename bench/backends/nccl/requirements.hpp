@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "bench/backends/nccl/transport.hpp"
+#include "lib/base/fields.hpp"
 #include "lib/base/result.hpp"
 
 namespace muster::bench {
@@ -20,8 +21,8 @@ enum class Requirement {
   nvls,    // reductions in the NVLink switches
   sharp,   // reductions in the InfiniBand switches
 };
-
-[[nodiscard]] std::string_view to_string(Requirement requirement);
+MUSTER_WORDS(Requirement, "ib", "gdr", "p2p", "nvlink", "mnnvl", "nvls", "sharp");
+using muster::to_string;
 
 // "ib,gdr"; also in NCCL's spelling: "NET/IB,GDRDMA".
 [[nodiscard]] Result<std::vector<Requirement>> parse_requirements(std::string_view list);
