@@ -340,11 +340,8 @@ std::optional<std::uint64_t> room_of_rank() {
 
 class MpiBackend final : public HostBackend<CallPlan> {
  public:
-  MpiBackend(std::string library, MPI_Comm communicator, int rank, int ranks, std::uint64_t most)
-      : HostBackend("MPI", rank, ranks, room_of_rank()),
-        library_(std::move(library)),
-        communicator_(communicator),
-        most_(most) {}
+  MpiBackend(MPI_Comm communicator, int rank, int ranks, std::uint64_t most)
+      : HostBackend("MPI", rank, ranks, room_of_rank()), communicator_(communicator), most_(most) {}
 
   MpiBackend(const MpiBackend&) = delete;
   MpiBackend& operator=(const MpiBackend&) = delete;
@@ -353,7 +350,12 @@ class MpiBackend final : public HostBackend<CallPlan> {
     if (communicator_ != MPI_COMM_WORLD) MPI_Comm_free(&communicator_);
   }
 
-  [[nodiscard]] std::string library() const override { return library_; }
+  [[nodiscard]] std::string library() const override {
+    std::array<char, MPI_MAX_LIBRARY_VERSION_STRING> text{};
+    int length = 0;
+    MPI_Get_library_version(text.data(), &length);
+    return library_name({text.data(), static_cast<std::size_t>(length)});
+  }
 
   [[nodiscard]] Result<void> supports(const Operation& operation, const Pace& pace) const override {
     TRY(HostBackend::supports(operation, pace));
@@ -367,7 +369,6 @@ class MpiBackend final : public HostBackend<CallPlan> {
     return plan_of(operation, buffers, types_, communicator_, rank(), ranks(), most_);
   }
 
-  std::string library_;
   MPI_Comm communicator_;
   std::uint64_t most_;
   Types types_;
@@ -400,13 +401,12 @@ std::string library_name(std::string_view text) {
   return fmt::format("{}", fmt::join(words, " "));
 }
 
-Result<std::unique_ptr<Backend>> make_backend(std::string library, MPI_Comm communicator,
-                                              std::uint64_t most) {
+Result<std::unique_ptr<Backend>> make_backend(MPI_Comm communicator, std::uint64_t most) {
   int rank = 0;
   int ranks = 1;
   TRY(check(MPI_Comm_rank(communicator, &rank), "MPI_Comm_rank"));
   TRY(check(MPI_Comm_size(communicator, &ranks), "MPI_Comm_size"));
-  return std::make_unique<MpiBackend>(std::move(library), communicator, rank, ranks, most);
+  return std::make_unique<MpiBackend>(communicator, rank, ranks, most);
 }
 
 }  // namespace muster::bench::mpi

@@ -19,8 +19,7 @@ inline constexpr std::uint64_t kMaxElements = (std::uint64_t{1} << 31U) - 1;
 
 // MPI must be initialised. The back end frees the communicator. Tests set a smaller `most`, the
 // elements of one call.
-[[nodiscard]] Result<std::unique_ptr<Backend>> make_backend(std::string library,
-                                                            MPI_Comm communicator,
+[[nodiscard]] Result<std::unique_ptr<Backend>> make_backend(MPI_Comm communicator,
                                                             std::uint64_t most = kMaxElements);
 
 // An error for a code other than success: "MPI_Allreduce: MPI_ERR_COUNT: invalid count".

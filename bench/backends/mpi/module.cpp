@@ -3,7 +3,6 @@
 
 #include <mpi.h>
 
-#include <array>
 #include <cstdint>
 
 #include "bench/backends/mpi/backend.hpp"
@@ -27,13 +26,6 @@ class Job : public MpiJob {
 
   [[nodiscard]] int size() const override { return size_; }
 
-  [[nodiscard]] std::string library() const override {
-    std::array<char, MPI_MAX_LIBRARY_VERSION_STRING> text{};
-    int length = 0;
-    MPI_Get_library_version(text.data(), &length);
-    return library_name({text.data(), static_cast<std::size_t>(length)});
-  }
-
   [[nodiscard]] Result<std::string> broadcast(std::string_view text) override {
     const auto send = [](void* data, std::uint64_t count, MPI_Datatype type) {
       return check(MPI_Bcast(data, static_cast<int>(count), type, 0, MPI_COMM_WORLD), "MPI_Bcast");
@@ -48,10 +40,10 @@ class Job : public MpiJob {
   [[nodiscard]] Result<void> finish() override { return check(MPI_Finalize(), "MPI_Finalize"); }
 
   [[nodiscard]] Result<std::unique_ptr<Backend>> make_backend(std::optional<int> colour) override {
-    if (!colour) return mpi::make_backend(library(), MPI_COMM_WORLD);
+    if (!colour) return mpi::make_backend(MPI_COMM_WORLD);
     MPI_Comm ranks = MPI_COMM_NULL;
     TRY(check(MPI_Comm_split(MPI_COMM_WORLD, *colour, rank_, &ranks), "MPI_Comm_split"));
-    return mpi::make_backend(library(), ranks);
+    return mpi::make_backend(ranks);
   }
 
  private:
@@ -62,10 +54,10 @@ class Job : public MpiJob {
 }  // namespace
 }  // namespace muster::bench::mpi
 
-extern "C" __attribute__((visibility("default"))) muster::bench::MpiJob* muster_mpi_start_4(
+extern "C" __attribute__((visibility("default"))) muster::bench::MpiJob* muster_mpi_start_5(
     std::string* why);
 
-extern "C" muster::bench::MpiJob* muster_mpi_start_4(std::string* why) {
+extern "C" muster::bench::MpiJob* muster_mpi_start_5(std::string* why) {
   auto job = std::make_unique<muster::bench::mpi::Job>();
   if (const auto started = job->start(); !started) {
     *why = started.error().message;

@@ -24,7 +24,6 @@ class MpiJob {
 
   [[nodiscard]] virtual int rank() const = 0;
   [[nodiscard]] virtual int size() const = 0;
-  [[nodiscard]] virtual std::string library() const = 0;  // "Open MPI 4.1.4"
 
   // Every rank calls these in the same order. Returns rank 0's text.
   [[nodiscard]] virtual Result<std::string> broadcast(std::string_view text) = 0;
@@ -38,7 +37,7 @@ class MpiJob {
 
 // Initialises MPI. Returns null and sets `why` if that fails.
 using StartMpi = MpiJob* (*)(std::string* why);
-inline constexpr const char* kMpiEntry = "muster_mpi_start_4";
+inline constexpr const char* kMpiEntry = "muster_mpi_start_5";
 
 // These are in the program, which therefore runs without an MPI library.
 

@@ -25,7 +25,6 @@ TEST(MpiModuleTest, HasRankAndSize) {
   MPI_Comm_size(MPI_COMM_WORLD, &size);
   EXPECT_EQ(job()->rank(), rank);
   EXPECT_EQ(job()->size(), size);
-  EXPECT_GE(job()->library().size(), 5);
 }
 
 TEST(MpiModuleTest, BroadcastsTheTextOfRankZero) {
@@ -39,7 +38,7 @@ TEST(MpiModuleTest, BroadcastsTheTextOfRankZero) {
 TEST(MpiBackendTest, HasMembers) {
   const auto backend = job()->make_backend().value();
   EXPECT_EQ(backend->ranks(), job()->size());
-  EXPECT_EQ(backend->library(), job()->library());
+  EXPECT_GE(backend->library().size(), 5);
   EXPECT_TRUE(backend->memory_free());
   ASSERT_EQ(backend->members().size(), 1);
   const auto member = backend->members().front();
@@ -57,7 +56,7 @@ TEST(MpiBackendTest, RunsEveryOperation) {
 TEST(MpiBackendTest, SplitsCallsWithTooManyElements) {
   // Pretends that an int can count only to 4096, which takes several calls and blocks of 16 bytes.
   // Two types are enough.
-  const auto backend = mpi::make_backend("MPI", MPI_COMM_WORLD, 4096).value();
+  const auto backend = mpi::make_backend(MPI_COMM_WORLD, 4096).value();
   for (const auto& operation : all_operations(std::uint64_t{32768} * 4, 1)) {
     if (operation.type != Type::bf16 && operation.type != Type::u8) continue;
     EXPECT_THAT(problems_of(*backend, operation), IsEmpty());
@@ -65,7 +64,7 @@ TEST(MpiBackendTest, SplitsCallsWithTooManyElements) {
 }
 
 TEST(MpiBackendTest, ReportsUnsupportedOperations) {
-  const auto backend = mpi::make_backend("MPI", MPI_COMM_WORLD, 4096).value();
+  const auto backend = mpi::make_backend(MPI_COMM_WORLD, 4096).value();
   const Operation large{.collective = Collective::reduce_scatter,
                         .bytes = static_cast<std::uint64_t>(job()->size()) * 32768};
   EXPECT_EQ(
