@@ -272,7 +272,8 @@ void Binder::record(const Place& place, std::string as_written, std::optional<do
                                             .line = place.line,
                                             .source = std::string(place.source),
                                             .as_of = std::string(place.as_of)},
-                                 .number = number};
+                                 .number = number,
+                                 .document = document_};
 }
 
 void Binder::forget(const std::string& path) {

@@ -91,6 +91,7 @@ class Binder {
   void begin(std::string file, bool setting = false) {
     file_ = std::move(file);
     setting_ = setting;
+    ++document_;
   }
 
   [[nodiscard]] tl::unexpected<Error> wrong(int line, std::string_view message) const;
@@ -232,6 +233,7 @@ class Binder {
   Profile& profile_;
   std::string file_;
   bool setting_ = false;
+  int document_ = 0;  // how many have begun
 };
 
 template <class T, template <class> class Template>

@@ -68,8 +68,14 @@ void check_order(const Profile& profile, Checker& checker) {
       other.replace(key, order.low.size(), order.high);
       const auto high = profile.values.find(other);
       if (high == profile.values.end() || !high->second.number) continue;
-      checker.require(*low.number <= *high->second.number, path, "is {}, above its '{}' of {}",
-                      low.text, other.substr(begin), high->second.text);
+      const bool holds = *low.number <= *high->second.number;
+      if (high->second.document > low.document) {
+        checker.require(holds, other, "is {}, below its '{}' of {}", high->second.text,
+                        path.substr(begin), low.text);
+      } else {
+        checker.require(holds, path, "is {}, above its '{}' of {}", low.text, other.substr(begin),
+                        high->second.text);
+      }
     }
   }
 }

@@ -88,6 +88,7 @@ struct SetValue {
   std::string text;  // as written
   Origin origin = {};
   std::optional<double> number = {};  // in base units
+  int document = 0;                   // a later document overrides an earlier one
 
   bool operator==(const SetValue&) const = default;
 };

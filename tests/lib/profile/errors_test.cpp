@@ -149,9 +149,12 @@ TEST_F(ProfileErrorTest, AWarningMustComeBeforeTheFailure) {
 TEST_F(ProfileErrorTest, OrderHoldsBetweenFiles) {
   files.shipped("base", "host: {disk: {warn_above: 80%, fail_above: 90%}}\n");
   files.shipped("y", "extends: base\nhost: {disk: {fail_above: 70%}}\n");
-  EXPECT_THAT(files.error_of("y"), StartsWith("profiles/base.yaml:2: 'host.disk.warn_above'"));
+  EXPECT_EQ(files.error_of("y"),
+            "profiles/y.yaml:3: 'host.disk.fail_above' is 70%, below its 'warn_above' of 80%");
   EXPECT_THAT(files.error_of("base", {"host.disk.warn_above=95%"}),
               StartsWith("--set: 'host.disk.warn_above'"));
+  EXPECT_THAT(files.error_of("base", {"host.disk.fail_above=5%"}),
+              StartsWith("--set: 'host.disk.fail_above' is 5%"));
 }
 
 TEST_F(ProfileErrorTest, ACollectiveNamesItsSizeAlgorithmAndNodes) {
