@@ -156,6 +156,9 @@ Result<CommandLine> take_line(Words arguments, const CommandText& text,
   } catch (const CLI::CallForHelp&) {
     line.help = true;
     return line;
+  } catch (const CLI::ArgumentMismatch& error) {
+    const std::string_view what = error.what();  // "--local: 1 required TEXT missing"
+    return make_error("{}: expects a value", printable(what.substr(0, what.find(':'))));
   } catch (const CLI::Error& error) {
     return make_error(printable(error.what()));
   }

@@ -222,6 +222,7 @@ struct Slip {
 };
 
 constexpr auto kSlips = std::to_array<Slip>({
+    {"check --snapshot", "--snapshot: expects a value"},
     {"accept gpu-1", "--run is missing"},
     {"accept --dry-run", "expected nodes"},
     {"accept --run r --status --page", "exclude each other"},
