@@ -71,7 +71,8 @@ OrFailure<Plan> plan_of(const AcceptCommand& command, const Caller& caller, Plan
     TRY_ASSIGN(plan.soak_s, or_usage(soak_of(command.soak)));
     plan.slice_s = std::min(plan.slice_s, plan.soak_s);
     if (const auto checked = check_plan(plan); !checked) {
-      return bad_configuration({fmt::format("--soak: {}", checked.error().message)});
+      return tl::unexpected(Failure{.status = kExitUsage,
+                                    .message = fmt::format("--soak: {}", checked.error().message)});
     }
   }
   if (const auto checked = check_soak(plan, nodes); !checked) {

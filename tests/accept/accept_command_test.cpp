@@ -74,6 +74,8 @@ TEST_F(AcceptCommandTest, ASoakIsComparedWithThePlanOfTheRun) {
   EXPECT_EQ(run({.soak = "30min"}), 0) << notes_;
   EXPECT_EQ(run({.soak = "3h"}), kExitConfiguration);
   EXPECT_THAT(notes_, HasSubstr("soak_s was 1800 in its plan and is 10800 now"));
+  EXPECT_EQ(run({.soak = "1s"}), kExitUsage);
+  EXPECT_THAT(notes_, HasSubstr("--soak: "));
 }
 
 TEST_F(AcceptCommandTest, ADryRunChecksHowNodesAreReached) {
