@@ -212,7 +212,7 @@ class Ladder {
     if (case_.automatic && std::ranges::count(case_.rules.automatic, name) == 0) {
       return stop(fmt::format("repair.automatic in muster.yaml does not list {}", name));
     }
-    if (!case_.jobs) return wait("Slurm could not be asked for jobs on the node");
+    if (!case_.jobs) return wait("the jobs on the node could not be read from Slurm");
     if (*case_.jobs > 0) return wait(fmt::format("jobs on the node: {}", *case_.jobs));
     if (case_.processes.value_or(0) > 0) {
       return wait(fmt::format("processes on its GPUs: {}", *case_.processes));

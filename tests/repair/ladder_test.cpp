@@ -167,7 +167,7 @@ TEST_F(LadderTest, WaitsForJobsOfSlurmAndOfTheGpus) {
   case_.jobs = 1;
   does(Advice::wait, "jobs on the node: 1");
   case_.jobs.reset();
-  does(Advice::wait, "could not be asked");
+  does(Advice::wait, "could not be read");
   case_.jobs = 0;
   case_.processes = 2;
   does(Advice::wait, "processes on its GPUs: 2");
