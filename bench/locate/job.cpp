@@ -70,11 +70,11 @@ class OperationWatchdog {
 };
 
 // The samples of one repeat.
-std::vector<Samples> samples_of(const std::vector<Samples>& all, int repeat, int per_repeat) {
-  std::vector<Samples> some;
+Batch samples_of(const std::vector<Samples>& all, int repeat, int per_repeat) {
+  Batch some;
   for (const auto& each : all) {
     const auto first = each.seconds.begin() + static_cast<std::ptrdiff_t>(repeat) * per_repeat;
-    some.push_back({.rank = each.rank, .seconds = {first, first + per_repeat}});
+    some.samples.push_back({.rank = each.rank, .seconds = {first, first + per_repeat}});
   }
   return some;
 }
@@ -321,7 +321,6 @@ GroupRates Job::rates_of(const std::vector<int>& ranks, const std::vector<RankRe
   }
   if (!rates.finished) return rates;
   const auto count = static_cast<int>(ranks.size());
-  timing.checked = true;
   auto row = row_of(operation_, count);
   placement_of(row, operation_) = std::move(timing);
   received_.push_back(std::move(row));

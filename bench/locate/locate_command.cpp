@@ -296,10 +296,9 @@ std::vector<Finding> judge_simulated_data(const SimCluster& cluster, std::uint64
   const Operation operation{.bytes = bytes};
   const auto backend = make_sim_backend(cluster, whole(cluster));
   auto row = row_of(operation, backend->ranks());
-  auto& timing = row.out_of_place.emplace();
-  timing.checked = true;
-  timing.wrong = wrong_elements(ClusterModel(cluster), whole(cluster), operation);
-  return timing.wrong.empty() ? std::vector<Finding>() : judge_data({row}, backend->members());
+  auto& wrong = row.out_of_place.emplace().wrong;
+  wrong = wrong_elements(ClusterModel(cluster), whole(cluster), operation);
+  return wrong.empty() ? std::vector<Finding>() : judge_data({row}, backend->members());
 }
 
 // Adds the topology to the nodes of a search, and checks that its results can be written.

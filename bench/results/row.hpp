@@ -33,8 +33,7 @@ struct Timing {
   Bandwidth judged;             // of the median
   Bandwidth shown;              // of mean_of_ranks
   std::optional<double> cpu;  // a thread's CPU time in seconds, the mean over iterations and ranks
-  bool checked = false;
-  std::vector<Wrong> wrong;  // each rank that received wrong elements
+  std::vector<Wrong> wrong;   // each rank that received wrong elements
 };
 
 struct Row {
@@ -51,10 +50,10 @@ void for_each_placement(const Row& row, Use use) {
   if (row.in_place) use(*row.in_place, true);
 }
 
-// `samples` must have those of every rank once, all with the same number of iterations. `shared`:
-// see statistics_of.
-[[nodiscard]] Result<Timing> timing_of(const Operation& operation, int ranks,
-                                       const std::vector<Samples>& samples, std::size_t shared = 1);
+// `batch` must have the samples of every rank once, all with the same number of iterations.
+// `shared`: see statistics_of.
+[[nodiscard]] Result<Timing> timing_of(const Operation& operation, int ranks, const Batch& batch,
+                                       std::size_t shared = 1);
 
 [[nodiscard]] Row row_of(Operation operation, int ranks);
 // Returns the field for the timing of this operation.
@@ -93,14 +92,12 @@ struct TableHead {
   std::uint64_t factor = 0;  // between sizes; 0 for a list of sizes
   std::uint64_t step = 0;    // bytes between sizes, instead of the factor; 0 for none
   Pace pace;
-  bool check = true;
   std::vector<Member> members;  // of all ranks, in order
 };
 
 // The sums that the footer shows.
 struct TableTotals {
-  std::uint64_t timings = 0;  // sizes times placements
-  std::uint64_t checked = 0;
+  std::uint64_t timings = 0;        // sizes times placements
   std::uint64_t out_of_bounds = 0;  // ranks with wrong data, over sizes and placements
   double bus = 0;                   // the sum, in bytes per second
 
@@ -108,8 +105,8 @@ struct TableTotals {
 };
 
 [[nodiscard]] std::string table_header(const TableHead& head);
-// 13 fields. A placement that was not run has N/A in its four fields, one that was not checked in
-// the last. With `cpu_time` the time is the CPU's, as nccl-tests' -C 1 prints it.
+// 13 fields. A placement that was not run has N/A in its four fields. With `cpu_time` the time is
+// the CPU's, as nccl-tests' -C 1 prints it.
 [[nodiscard]] std::string table_row(const Row& row, bool cpu_time = false);
 [[nodiscard]] std::string table_footer(const TableTotals& totals);
 

@@ -173,12 +173,10 @@ class Measuring {
     if (measured.cut_short) {
       self_.reporter.remark(fmt::format("{}: --precision was not reached with {} iterations",
                                         describe(operation),
-                                        measured.samples.front().seconds.size()));
+                                        measured.batch.samples.front().seconds.size()));
     }
-    TRY_ASSIGN(auto timing, timing_of(operation, backend_.ranks(), measured.samples, shared()));
-    timing.checked = true;
-    timing.wrong = std::move(measured.wrong);
-    placement_of(row, operation) = std::move(timing);
+    TRY_ASSIGN(placement_of(row, operation),
+               timing_of(operation, backend_.ranks(), measured.batch, shared()));
     return {};
   }
 
@@ -343,13 +341,11 @@ class SplitMeasuring {
     }
     for (std::size_t part = 0; self_.leads() && part < parts_.size(); ++part) {
       if (by_part[part].samples.empty()) continue;  // not its turn
-      TRY_ASSIGN(auto timing, timing_of(operation, rows[part].ranks, by_part[part].samples));
-      timing.checked = true;
-      timing.wrong = std::move(by_part[part].wrong);
-      for (auto& each : timing.wrong) {
+      for (auto& each : by_part[part].wrong) {
         each.rank = parts_[part].ranks.at(static_cast<std::size_t>(each.rank));
       }
-      placement_of(rows[part], operation) = std::move(timing);
+      TRY_ASSIGN(placement_of(rows[part], operation),
+                 timing_of(operation, rows[part].ranks, by_part[part]));
     }
     return {};
   }

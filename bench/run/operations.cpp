@@ -218,22 +218,21 @@ Result<void> OperationTimer::add_batch(const std::vector<Wrong>& wrong, Measured
   batch.wrong.insert(batch.wrong.begin(), wrong.begin(), wrong.end());
   TRY_ASSIGN(auto batches, gather(group_, batch));
   for (auto& each : batches) {
-    append(measured.samples, std::move(each.samples));
-    add_first(measured.wrong, each.wrong);
+    append(measured.batch.samples, std::move(each.samples));
+    add_first(measured.batch.wrong, each.wrong);
   }
   return {};
 }
 
 bool OperationTimer::is_precise(const Measured& measured) const {
-  const auto timing =
-      timing_of(measured.operation, backend_.ranks(), measured.samples, plan_.shared);
+  const auto timing = timing_of(measured.operation, backend_.ranks(), measured.batch, plan_.shared);
   return !timing || narrow_enough(timing->statistics, plan_.precision->value / 100);
 }
 
 bool OperationTimer::is_enough(Measured& measured, Clock::time_point end) const {
   constexpr std::size_t kMaxIterations = 20'000;
-  if (!plan_.precision || measured.samples.empty()) return true;
-  const auto count = measured.samples.front().seconds.size();
+  if (!plan_.precision || measured.batch.samples.empty()) return true;
+  const auto count = measured.batch.samples.front().seconds.size();
   const bool last = Clock::now() >= end || count >= kMaxIterations;
   // The cost of the check grows with the number of iterations, so it waits for an eighth more.
   if (!last && count < measured.next_precision_at) return false;

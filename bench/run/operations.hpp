@@ -57,8 +57,7 @@ struct Sizes {
 // One measured operation on rank 0; empty elsewhere.
 struct Measured {
   Operation operation;
-  std::vector<Samples> samples;     // of every rank, all batches
-  std::vector<Wrong> wrong;         // the first of every rank with wrong data
+  Batch batch;                      // of every rank; the first wrong data of each
   std::size_t next_precision_at{};  // the number of iterations at which to check the precision
   bool cut_short = false;           // time was up before the median was precise enough
 };

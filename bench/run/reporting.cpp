@@ -269,7 +269,6 @@ TableHead table_head(const RunRecord& record, const BenchCommand& command,
           .factor = command.sizes.empty() ? factor_of(command) : 0,
           .step = command.step.value_or(0),
           .pace = pace_of(command),
-          .check = true,
           .members = record.members};
 }
 

@@ -224,7 +224,6 @@ class TrainRun {
     std::vector<RankSteps> ranks(batches.size());
     Row row = row_of(operation_, static_cast<int>(batches.size()));
     auto& timing = placement_of(row, operation_).emplace();
-    timing.checked = true;
     for (std::size_t rank = 0; rank < batches.size(); ++rank) {
       for (std::size_t i = 0; i < kShares.size(); ++i) {
         ranks[rank].*kShares.at(i).seconds = batches[rank].samples[i].seconds;

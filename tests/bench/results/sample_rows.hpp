@@ -25,11 +25,11 @@ inline Timing timing_at(const Operation& operation, int ranks,
                         const std::vector<double>& bus_gbps) {
   std::vector<double> seconds;
   for (const double each : bus_gbps) seconds.push_back(seconds_for(operation, ranks, each));
-  std::vector<Samples> samples;
-  for (int rank = 0; rank < ranks; ++rank) samples.push_back({.rank = rank, .seconds = seconds});
-  auto timing = timing_of(operation, ranks, samples);
+  Batch batch;
+  for (int rank = 0; rank < ranks; ++rank)
+    batch.samples.push_back({.rank = rank, .seconds = seconds});
+  auto timing = timing_of(operation, ranks, batch);
   EXPECT_TRUE(timing.has_value());
-  timing->checked = true;
   return *std::move(timing);
 }
 

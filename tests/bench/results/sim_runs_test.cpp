@@ -69,10 +69,8 @@ class SimRun {
       Progress progress;
       const auto batch = sim_->measure(placed, {}, progress);
       ASSERT_TRUE(batch) << batch.error().message;
-      auto timing = timing_of(placed, sim_->ranks(), batch->samples);
+      auto timing = timing_of(placed, sim_->ranks(), *batch);
       ASSERT_TRUE(timing) << timing.error().message;
-      timing->wrong = batch->wrong;
-      timing->checked = true;
       placement_of(row, placed) = *std::move(timing);
     }
     rows_.push_back(std::move(row));

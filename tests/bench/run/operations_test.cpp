@@ -211,13 +211,13 @@ TEST(OperationTimerTest, FindsWrongElementsAfterTiming) {
   backend.wrong_after = {{.rank = 0, .elements = 1, .first = 7}};
   auto measured = OperationTimer(group, backend, {}).run(kOperation);
   ASSERT_TRUE(measured);
-  EXPECT_THAT(measured->wrong,
+  EXPECT_THAT(measured->batch.wrong,
               ElementsAre(Wrong{.rank = 0, .elements = 1, .first = 7, .timed = true}));
   // Wrong elements found before timing come first.
   backend.wrong_before = {{.rank = 0, .elements = 2, .first = 3}};
   measured = OperationTimer(group, backend, {}).run(kOperation);
   ASSERT_TRUE(measured);
-  EXPECT_THAT(measured->wrong, ElementsAre(Wrong{.rank = 0, .elements = 2, .first = 3}));
+  EXPECT_THAT(measured->batch.wrong, ElementsAre(Wrong{.rank = 0, .elements = 2, .first = 3}));
 }
 
 TEST(OperationTimerTest, StopsOnceTheMedianIsPrecise) {
@@ -237,8 +237,8 @@ TEST(OperationTimerTest, EndsANoisyOperationInTime) {
   const auto measured = OperationTimer(group, noisy, plan).run(kOperation);
   ASSERT_TRUE(measured);
   EXPECT_TRUE(measured->cut_short);
-  ASSERT_THAT(measured->samples, SizeIs(1));
-  EXPECT_THAT(measured->samples.front().seconds, SizeIs(20 * noisy.batches));
+  ASSERT_THAT(measured->batch.samples, SizeIs(1));
+  EXPECT_THAT(measured->batch.samples.front().seconds, SizeIs(20 * noisy.batches));
 }
 
 }  // namespace
