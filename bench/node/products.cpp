@@ -31,20 +31,20 @@ float product_element(std::uint64_t i) {
   return std::bit_cast<float>(static_cast<std::uint32_t>(varied_number(Type::f32, i)));
 }
 
-// Returns the first wrong launch, if any.
-Result<std::optional<Finding>> find_wrong_product(NodeGpu& gpu, const KnownProduct& known,
-                                                  std::chrono::duration<double> time,
-                                                  std::uint64_t& launches) {
+// Returns a sentence about the first wrong launch, if any.
+Result<std::optional<std::string>> find_wrong_product(NodeGpu& gpu, const KnownProduct& known,
+                                                      std::chrono::duration<double> time,
+                                                      std::uint64_t& launches) {
   constexpr int kFewest = 3;
-  ProductLoad load(gpu, known);
+  ProductLoad load(gpu, known, launches);
   TRY(load.prepare());
   const auto end = Clock::now() + time;
   for (int i = 0; i < kFewest || Clock::now() < end; ++i) {
     TRY(load.start());
-    TRY_ASSIGN(const auto counts, load.compare());
-    ++launches;
-    if (counts.wrong != 0) return wrong_product(gpu, counts, launches);
+    TRY_ASSIGN(auto wrong, load.wrong());
+    if (wrong) return wrong;
   }
+  launches = load.launches();
   gpu.release_all();
   return std::nullopt;
 }
@@ -53,65 +53,32 @@ constexpr double kLaunchSeconds = 0.25;
 constexpr double kBeginningSeconds = 10;  // later rates are compared with those of the beginning
 constexpr double kHeldBack = 0.93;        // of the beginning's rate
 
-// Products in bf16 by cuBLASLt, which heat a GPU most, or those of muster's own kernel.
-class SoakLoad {
- public:
-  SoakLoad(NodeGpu& gpu, const KnownProduct& known) : own_(gpu, known) {}
-
-  // Without a library, or for a chip without bf16, it takes muster's own kernel.
-  [[nodiscard]] Result<void> prepare(const Result<cublas::Library>& library, std::uint64_t bytes) {
-    constexpr double kMaxProducts = 500;  // of a launch: more would not fit into a stream
-    const auto& kind = gemm_kinds().front();
-    const auto n = matrix_size(kind, bytes);
-    auto gemm = library ? Gemm::prepare(gpu(), *library, kind, {n, n, n}) : make_missing("");
-    if (!gemm && !gemm.error().missing) return tl::unexpected(std::move(gemm.error()));
-    if (!gemm) {
-      TRY(own_.prepare());
-      return own_.adjust_to(kLaunchSeconds);
-    }
-    gemm_ = *std::move(gemm);
-    TRY_ASSIGN(const auto one, gpu().timed([&] { return gemm_->start(); }));
-    products_ = static_cast<int>(std::clamp(kLaunchSeconds / one, 1.0, kMaxProducts));
-    return {};
+// Products in bf16 by cuBLASLt, which heat a GPU most. Without the library, or for a chip without
+// bf16, those of muster's own kernel.
+Result<std::unique_ptr<GpuLoad>> make_soak_load(NodeGpu& gpu, const KnownProduct& known,
+                                                const Result<cublas::Library>& library,
+                                                std::uint64_t bytes) {
+  const auto& kind = gemm_kinds().front();
+  const auto n = matrix_size(kind, bytes);
+  auto gemm = library ? Gemm::prepare(gpu, *library, kind, {n, n, n}) : make_missing("");
+  if (!gemm && !gemm.error().missing) return tl::unexpected(std::move(gemm.error()));
+  std::unique_ptr<GpuLoad> load;
+  if (gemm) {
+    load = *std::move(gemm);
+  } else {
+    auto own = std::make_unique<ProductLoad>(gpu, known);
+    TRY(own->prepare());
+    load = std::move(own);
   }
-
-  [[nodiscard]] Result<void> start() {
-    if (!gemm_) return own_.start();
-    for (int i = 0; i < products_; ++i) TRY(gemm_->start());
-    return {};
-  }
-
-  // Waits for the last launch, and returns what is wrong with it.
-  [[nodiscard]] Result<std::optional<Finding>> wrong(std::uint64_t launch) {
-    std::optional<Finding> finding;
-    if (gemm_) {
-      TRY_ASSIGN(const auto text, gemm_->wrong());
-      if (text) finding = broken(gpu().name(), *text);
-    } else {
-      TRY_ASSIGN(const auto counts, own_.compare());
-      if (counts.wrong != 0) finding = wrong_product(gpu(), counts, launch);
-    }
-    return finding;
-  }
-
-  [[nodiscard]] double operations() const {
-    return gemm_ ? products_ * gemm_->operations() : own_.operations();
-  }
-  [[nodiscard]] std::string quantity() const { return gemm_ ? "soak_bf16" : "soak_f32_own"; }
-  [[nodiscard]] NodeGpu& gpu() const { return own_.gpu(); }
-
- private:
-  ProductLoad own_;
-  std::unique_ptr<Gemm> gemm_;
-  int products_ = 1;
-};
+  TRY(load->adjust_to(kLaunchSeconds));
+  return load;
+}
 
 struct SoakedGpu {
-  SoakLoad load;
+  std::unique_ptr<GpuLoad> load;
   double seconds = 0;                            // of work so far
   std::vector<std::pair<double, double>> rates;  // the time in seconds, and TFLOPS
-  std::uint64_t launches = 0;
-  std::string nvml;  // NVML's answer while the GPU was slow
+  std::string nvml;                              // NVML's answer while the GPU was slow
   bool over = false;
 };
 
@@ -172,8 +139,7 @@ class SoakTest {
   }
 
   [[nodiscard]] Result<void> add(NodeGpu& gpu) {
-    SoakLoad load(gpu, known_);
-    TRY(load.prepare(library_, input_.bytes));
+    TRY_ASSIGN(auto load, make_soak_load(gpu, known_, library_, input_.bytes));
     gpus_.push_back({.load = std::move(load)});
     return {};
   }
@@ -195,7 +161,7 @@ class SoakTest {
   void launch_all() {
     for (auto& each : gpus_) {
       if (!is_running(each)) continue;
-      auto begun = each.load.gpu().begin_timed([&] { return each.load.start(); });
+      auto begun = each.load->gpu().begin_timed([&] { return each.load->start(); });
       if (!begun) give_up(each, begun.error());
     }
     const bool ask = std::ranges::any_of(gpus_, needs_explanation);
@@ -205,26 +171,25 @@ class SoakTest {
     for (auto& each : gpus_) {
       if (!is_running(each)) continue;
       if (ask && needs_explanation(each)) {
-        each.nvml = explanation_of(nvml, each.load.gpu().gpu().pci_address());
+        each.nvml = explanation_of(nvml, each.load->gpu().gpu().pci_address());
       }
       if (auto ended = end_launch(each); !ended) give_up(each, ended.error());
     }
   }
 
   [[nodiscard]] Result<void> end_launch(SoakedGpu& each) {
-    TRY_ASSIGN(const auto seconds, each.load.gpu().end_timed());
+    TRY_ASSIGN(const auto seconds, each.load->gpu().end_timed());
     each.seconds += seconds;
-    each.rates.emplace_back(each.seconds, each.load.operations() / seconds / kTera);
-    ++each.launches;
-    TRY_ASSIGN(auto wrong, each.load.wrong(each.launches));
+    each.rates.emplace_back(each.seconds, each.load->operations() / seconds / kTera);
+    TRY_ASSIGN(const auto wrong, each.load->wrong());
     if (!wrong) return {};
-    result_.findings.push_back(*std::move(wrong));
+    result_.findings.push_back(broken(each.load->gpu().name(), *wrong));
     each.over = true;
     return {};
   }
 
   void give_up(SoakedGpu& each, const Error& error) {
-    result_.findings.push_back(unjudged(each.load.gpu().name(), error.message));
+    result_.findings.push_back(unjudged(each.load->gpu().name(), error.message));
     each.over = true;
   }
 
@@ -235,14 +200,15 @@ class SoakTest {
   }
 
   void judge_all() {
-    Series series{.what = "products at the end",
-                  .quantity = gpus_.empty() ? "" : gpus_.front().load.quantity(),
-                  .unit = "TFLOPS",
-                  .tolerance = 0.05};
+    Series series{
+        .what = "products at the end",
+        .quantity = gpus_.empty() ? "" : fmt::format("soak_{}", gpus_.front().load->name()),
+        .unit = "TFLOPS",
+        .tolerance = 0.05};
     for (const auto& each : gpus_) {
       if (each.over || each.rates.empty()) continue;
       const auto at_the_end = rates_between(each, 0.8 * each.seconds, each.rates.back().first);
-      const double last = series.add(each.load.gpu().name(), at_the_end).value;
+      const double last = series.add(each.load->gpu().name(), at_the_end).value;
       series.iterations = std::ssize(each.rates);
       const double first = rate_between(each, 0, std::min(kBeginningSeconds, each.seconds / 2));
       result_.findings.push_back(last < kHeldBack * first ? slowed_down(each, first, last)
@@ -252,7 +218,7 @@ class SoakTest {
   }
 
   [[nodiscard]] static Finding kept_up(const SoakedGpu& each, double first, double last) {
-    return make_finding("", each.load.gpu().name(), Outcome::pass,
+    return make_finding("", each.load->gpu().name(), Outcome::pass,
                         fmt::format("kept its speed for {:.0f} s of work: {:.3g} TFLOPS at the "
                                     "beginning, {:.3g} at the end",
                                     each.seconds, first, last));
@@ -261,7 +227,7 @@ class SoakTest {
   [[nodiscard]] static Finding slowed_down(const SoakedGpu& each, double first, double last) {
     const auto when = std::ranges::find_if(
         each.rates, [&](const auto& rate) { return rate.second < kHeldBack * first; });
-    return broken(each.load.gpu().name(),
+    return broken(each.load->gpu().name(),
                   fmt::format("fell from {:.3g} to {:.3g} TFLOPS after {:.0f} s of work; {}", first,
                               last, when == each.rates.end() ? each.seconds : when->first,
                               each.nvml.empty() ? "NVML was not asked" : each.nvml),
@@ -301,8 +267,8 @@ KnownProduct make_known_product(std::uint64_t seed) {
 
 Result<cuda::Pointer> ProductLoad::upload(const std::vector<float>& matrix) {
   const auto bytes = matrix.size() * sizeof(float);
-  TRY_ASSIGN(const auto memory, gpu_.allocate(bytes));
-  TRY(gpu_.copy_to_gpu(memory, matrix.data(), bytes));
+  TRY_ASSIGN(const auto memory, gpu().allocate(bytes));
+  TRY(gpu().copy_to_gpu(memory, matrix.data(), bytes));
   return memory;
 }
 
@@ -311,8 +277,8 @@ Result<void> ProductLoad::prepare() {
   TRY_ASSIGN(a_, upload(known_.a));
   TRY_ASSIGN(b_, upload(known_.b));
   TRY_ASSIGN(expected_, upload(known_.c));
-  copies_ = std::max<std::uint64_t>(1, gpu_.blocks() / kTiles);
-  TRY_ASSIGN(c_, gpu_.allocate(bytes()));
+  copies_ = std::max<std::uint64_t>(1, gpu().blocks() / kTiles);
+  TRY_ASSIGN(c_, gpu().allocate(bytes()));
   return {};
 }
 
@@ -320,37 +286,36 @@ std::uint64_t ProductLoad::bytes() const { return copies_ * kElements * sizeof(f
 
 // Poisoning takes thousandths of the time of a product.
 Result<void> ProductLoad::start() {
-  TRY(gpu_.gpu().use());
-  TRY(gpu_.gpu().poison(c_, bytes()));
-  return gpu_.product(a_, b_, c_, kProductSize, copies_, repeats_);
+  TRY(gpu().gpu().use());
+  TRY(gpu().gpu().poison(c_, bytes()));
+  ++launches_;
+  return gpu().product(a_, b_, c_, kProductSize, copies_, repeats_);
 }
 
-Result<Counts> ProductLoad::compare() {
-  TRY(gpu_.clear_counts());
-  TRY(gpu_.compare(c_, expected_, copies_ * kElements, kElements));
-  return gpu_.counts();
+Result<std::optional<std::string>> ProductLoad::wrong() {
+  TRY(gpu().clear_counts());
+  TRY(gpu().compare(c_, expected_, copies_ * kElements, kElements));
+  TRY_ASSIGN(const auto counts, gpu().counts());
+  if (counts.wrong == 0) return std::nullopt;
+  const auto place = counts.first % kElements;
+  return fmt::format(
+      "{} numbers of product {} are wrong, the first in row {}, column {}; bits {:08x} differ",
+      counts.wrong, launches_, place / kProductSize, place % kProductSize, counts.bits);
 }
 
 Result<void> ProductLoad::adjust_to(double seconds) {
   constexpr double kMaxRepeats = 1e6;
+  const auto before = launches_;
   repeats_ = 1;
-  TRY(gpu_.timed([this] { return start(); }));  // warms up
-  TRY_ASSIGN(const auto one, gpu_.timed([this] { return start(); }));
+  TRY(gpu().timed([this] { return start(); }));  // warms up
+  TRY_ASSIGN(const auto one, gpu().timed([this] { return start(); }));
   repeats_ = static_cast<std::uint64_t>(std::clamp(seconds / one, 1.0, kMaxRepeats));
+  launches_ = before;
   return {};
 }
 
 double ProductLoad::operations() const {
   return 2.0 * static_cast<double>(kElements * kProductSize * copies_ * repeats_);
-}
-
-Finding wrong_product(const NodeGpu& gpu, const Counts& counts, std::uint64_t launch) {
-  const auto place = counts.first % kElements;
-  return broken(
-      gpu.name(),
-      fmt::format("{} numbers of product {} are wrong, the first in row {}, column {}; "
-                  "bits {:08x} differ",
-                  counts.wrong, launch, place / kProductSize, place % kProductSize, counts.bits));
 }
 
 Result<TestResult> run_gpu_truth(const TestInput& input) {
@@ -364,9 +329,9 @@ Result<TestResult> run_gpu_truth(const TestInput& input) {
   all.on_each(result, [&](NodeGpu& gpu) -> Result<void> {
     std::uint64_t launches = 0;
     for (const auto& product : known) {
-      TRY_ASSIGN(auto wrong, find_wrong_product(gpu, product, share, launches));
+      TRY_ASSIGN(const auto wrong, find_wrong_product(gpu, product, share, launches));
       if (!wrong) continue;
-      result.findings.push_back(*std::move(wrong));
+      result.findings.push_back(broken(gpu.name(), *wrong));
       return {};
     }
     result.findings.push_back(make_finding(

@@ -12,7 +12,6 @@
 #include <optional>
 
 #include "bench/backends/nccl/library.hpp"
-#include "bench/node/products.hpp"
 #include "bench/node/test.hpp"
 #include "lib/base/clock.hpp"
 #include "lib/base/text.hpp"
@@ -99,7 +98,7 @@ Result<std::unique_ptr<Gemm>> Gemm::prepare(NodeGpu& gpu, const cublas::Library&
 }
 
 Gemm::~Gemm() {
-  if (!gpu_.gpu().use()) return;
+  if (!gpu().gpu().use()) return;
   if (preference_ != nullptr) library_.preference_destroy.call(preference_);
   for (auto* layout : {out_, first_in_, second_in_}) {
     if (layout != nullptr) library_.layout_destroy.call(layout);
@@ -129,13 +128,13 @@ Result<void> Gemm::describe() {
 
 Result<cuda::Pointer> Gemm::matrix_of(std::uint64_t first, std::uint64_t count) {
   const auto bytes = count * size_of(kind_.in);
-  TRY_ASSIGN(const auto memory, gpu_.allocate(bytes));
+  TRY_ASSIGN(const auto memory, gpu().allocate(bytes));
   numbers_ = varied_numbers(kind_.in, first, std::min(kTable, count));
   for (std::uint64_t at = 0; at < bytes; at += numbers_.size()) {
-    TRY(call(gpu_.library(), gpu_.library().copy_in, memory + at, numbers_.data(),
-             std::min(numbers_.size(), bytes - at), gpu_.gpu().stream()));
+    TRY(call(gpu().library(), gpu().library().copy_in, memory + at, numbers_.data(),
+             std::min(numbers_.size(), bytes - at), gpu().gpu().stream()));
   }
-  TRY(gpu_.wait());
+  TRY(gpu().wait());
   return memory;
 }
 
@@ -143,11 +142,11 @@ Result<void> Gemm::fill() {
   const auto bytes = out_bytes();
   TRY_ASSIGN(a_, matrix_of(0, shape_.rows * shape_.depth));
   TRY_ASSIGN(b_, matrix_of(kSecond, shape_.columns * shape_.depth));
-  TRY(gpu_.allocate({&first_, &last_}, bytes));
-  TRY(gpu_.gpu().poison(first_, bytes));
-  TRY(gpu_.gpu().poison(last_, bytes));
-  TRY_ASSIGN(workspace_, gpu_.allocate(kWorkspace));
-  return gpu_.wait();
+  TRY(gpu().allocate({&first_, &last_}, bytes));
+  TRY(gpu().gpu().poison(first_, bytes));
+  TRY(gpu().gpu().poison(last_, bytes));
+  TRY_ASSIGN(workspace_, gpu().allocate(kWorkspace));
+  return gpu().wait();
 }
 
 Result<void> Gemm::multiply(const Algorithm& algorithm, cuda::Pointer to) {
@@ -159,7 +158,7 @@ Result<void> Gemm::multiply(const Algorithm& algorithm, cuda::Pointer to) {
   const void* const zero = is_wide ? static_cast<const void*>(&wide[1]) : &narrow[1];
   return call(library_, library_.multiply, handle_, operation_, one, as_memory(a_), first_in_,
               as_memory(b_), second_in_, zero, as_memory(to), out_, as_memory(to), out_, &algorithm,
-              as_memory(workspace_), kWorkspace, gpu_.gpu().stream());
+              as_memory(workspace_), kWorkspace, gpu().gpu().stream());
 }
 
 Result<void> Gemm::choose() {
@@ -179,8 +178,8 @@ Result<void> Gemm::choose() {
   for (const auto& choice : std::span(choices).first(static_cast<std::size_t>(count))) {
     if (choice.state != cublas::kSuccess || choice.workspace > kWorkspace) continue;
     const auto once = [&] { return multiply(choice.algorithm, first_); };
-    const auto warmed_up = gpu_.timed(once);
-    const auto seconds = warmed_up ? gpu_.timed(once) : warmed_up;
+    const auto warmed_up = gpu().timed(once);
+    const auto seconds = warmed_up ? gpu().timed(once) : warmed_up;
     if (!seconds && !refused) refused = seconds.error();
     if (!seconds || *seconds >= best) continue;
     best = *seconds;
@@ -188,25 +187,35 @@ Result<void> Gemm::choose() {
   }
   if (!std::isfinite(best) && refused) return tl::unexpected(*refused);
   if (!std::isfinite(best)) return make_missing("no products in {}", kind_.name);
-  TRY(gpu_.gpu().poison(first_, out_bytes()));
+  TRY(gpu().gpu().poison(first_, out_bytes()));
   return multiply(algorithm_, first_);
 }
 
-Result<void> Gemm::start() { return multiply(algorithm_, last_); }
+Result<void> Gemm::start() {
+  for (int i = 0; i < repeats_; ++i) TRY(multiply(algorithm_, last_));
+  return {};
+}
+
+Result<void> Gemm::adjust_to(double seconds) {
+  constexpr double kMaxRepeats = 500;  // more would not fit into a stream
+  TRY_ASSIGN(const auto one, gpu().timed([this] { return start(); }));
+  repeats_ = static_cast<int>(std::clamp(seconds / one, 1.0, kMaxRepeats));
+  return {};
+}
 
 Result<std::optional<std::string>> Gemm::wrong() {
   TRY_ASSIGN(auto last, wrong_in_last());
-  TRY(gpu_.gpu().poison(last_, out_bytes()));
-  TRY(start());
+  TRY(gpu().gpu().poison(last_, out_bytes()));
+  TRY(multiply(algorithm_, last_));
   TRY_ASSIGN(auto again, wrong_in_last());
   return last ? last : again;
 }
 
 Result<std::optional<std::string>> Gemm::wrong_in_last() {
   const auto words = out_bytes() / 4;
-  TRY(gpu_.clear_counts());
-  TRY(gpu_.compare(last_, first_, words, words));
-  TRY_ASSIGN(const auto counts, gpu_.counts());
+  TRY(gpu().clear_counts());
+  TRY(gpu().compare(last_, first_, words, words));
+  TRY_ASSIGN(const auto counts, gpu().counts());
   if (counts.wrong == 0) return wrong_number();
   return fmt::format(
       "{} 4-byte words of a product in {} differ from the same product before, the first in column "
@@ -229,7 +238,7 @@ void Gemm::compute_sums() {
 // Checks the beginning of the first column.
 Result<std::optional<std::string>> Gemm::wrong_number() {
   numbers_.resize(kComputed * size_of(kind_.out));
-  TRY(gpu_.copy_to_host(numbers_.data(), last_, numbers_.size()));
+  TRY(gpu().copy_to_host(numbers_.data(), last_, numbers_.size()));
   if (sums_.empty()) compute_sums();
   const double usual = std::sqrt(static_cast<double>(shape_.depth));
   for (std::uint64_t row = 0; row < kComputed; ++row) {
@@ -248,32 +257,19 @@ Result<std::optional<std::string>> Gemm::wrong_number() {
 namespace {
 
 using Span = std::chrono::duration<double>;
-using Rates = Result<std::vector<double>>;
-
 constexpr double kLaunchSeconds = 0.02;  // that are timed at once
 
-// TFLOPS, if `work` does `operations` arithmetic operations.
-Rates rates_of(NodeGpu& gpu, double operations, Span time,
-               const std::function<Result<void>()>& work) {
+// TFLOPS of each launch.
+Result<std::vector<double>> rates_of(GpuLoad& load, Span time) {
   constexpr std::size_t kMin = 5;
   constexpr std::size_t kMax = 500;
   std::vector<double> rates;
   const auto end = Clock::now() + time;
   while (rates.size() < kMin || (rates.size() < kMax && Clock::now() < end)) {
-    TRY_ASSIGN(const auto seconds, gpu.timed(work));
-    rates.push_back(operations / seconds / kTera);
+    TRY_ASSIGN(const auto seconds, load.gpu().timed([&] { return load.start(); }));
+    rates.push_back(load.operations() / seconds / kTera);
   }
   return rates;
-}
-
-Rates rates_of(NodeGpu& gpu, Gemm& gemm, Span time) {
-  constexpr double kMax = 1000;
-  TRY_ASSIGN(const auto one, gpu.timed([&] { return gemm.start(); }));
-  const auto count = static_cast<int>(std::clamp(std::ceil(kLaunchSeconds / one), 1.0, kMax));
-  return rates_of(gpu, count * gemm.operations(), time, [&]() -> Result<void> {
-    for (int i = 0; i < count; ++i) TRY(gemm.start());
-    return {};
-  });
 }
 
 class GemmTest {
@@ -306,63 +302,51 @@ class GemmTest {
     return kind.name == input_.limit.type.value_or("bf16");
   }
 
-  [[nodiscard]] static Series series_of(std::string what, std::string quantity) {
+  [[nodiscard]] static Series series_of(std::string what, std::string_view name) {
     return {.what = std::move(what),
-            .quantity = std::move(quantity),
+            .quantity = fmt::format("gemm_{}", name),
             .unit = "TFLOPS",
             .tolerance = 0.05};
   }
 
   void measure(const cublas::Library& library, const GemmKind& kind, Span time) {
-    auto series = series_of(fmt::format("products in {} by cuBLASLt", kind.name),
-                            fmt::format("gemm_{}", kind.name));
+    auto series = series_of(fmt::format("products in {} by cuBLASLt", kind.name), kind.name);
     series.limited = is_judged(kind);
     const auto n = matrix_size(kind, input_.bytes);
     series.size_bytes = static_cast<std::int64_t>(n * n * size_of(kind.in));
-    for (auto& gpu : all_.gpus) {
-      const auto done = measure_one(library, kind, n, time, *gpu, series);
-      if (!done && !done.error().missing) give_up(*gpu, done.error());
-      gpu->release_all();
-    }
-    result_.add(std::move(series));
-  }
-
-  Result<void> measure_one(const cublas::Library& library, const GemmKind& kind, std::uint64_t n,
-                           Span time, NodeGpu& gpu, Series& series) {
-    TRY_ASSIGN(auto gemm, Gemm::prepare(gpu, library, kind, {n, n, n}));
-    TRY_ASSIGN(const auto rates, rates_of(gpu, *gemm, time));
-    TRY_ASSIGN(const auto wrong, gemm->wrong());
-    if (wrong) result_.findings.push_back(broken(gpu.name(), *wrong));
-    series.add(gpu.name(), rates);
-    return {};
+    on_each(series, [&](NodeGpu& gpu) -> Result<void> {
+      TRY_ASSIGN(auto gemm, Gemm::prepare(gpu, library, kind, {n, n, n}));
+      return measure(*gemm, time, series);
+    });
   }
 
   void measure_own(Span time) {
-    auto series = series_of("products in fp32 by muster's own kernel", "gemm_f32_own");
+    auto series = series_of("products in fp32 by muster's own kernel", "f32_own");
     const auto known = make_known_product(0);
-    for (auto& gpu : all_.gpus) {
-      if (auto done = measure_own(known, time, *gpu, series); !done) give_up(*gpu, done.error());
-      gpu->release_all();
-    }
+    on_each(series, [&](NodeGpu& gpu) -> Result<void> {
+      ProductLoad load(gpu, known);
+      TRY(load.prepare());
+      return measure(load, time, series);
+    });
+  }
+
+  // A GPU without the type of the products is left out.
+  void on_each(Series& series, const std::function<Result<void>(NodeGpu&)>& work) {
+    all_.on_each(result_, [&](NodeGpu& gpu) {
+      auto done = work(gpu);
+      gpu.release_all();
+      return !done && done.error().missing ? Result<void>() : done;
+    });
     result_.add(std::move(series));
   }
 
-  Result<void> measure_own(const KnownProduct& known, Span time, NodeGpu& gpu, Series& series) {
-    ProductLoad load(gpu, known);
-    TRY(load.prepare());
+  [[nodiscard]] Result<void> measure(GpuLoad& load, Span time, Series& series) {
     TRY(load.adjust_to(kLaunchSeconds));
-    TRY_ASSIGN(const auto rates,
-               rates_of(gpu, load.operations(), time, [&] { return load.start(); }));
-    TRY_ASSIGN(const auto counts, load.compare());
-    if (counts.wrong != 0) {
-      result_.findings.push_back(wrong_product(gpu, counts, rates.size()));
-    }
-    series.add(gpu.name(), rates);
+    TRY_ASSIGN(const auto rates, rates_of(load, time));
+    TRY_ASSIGN(const auto wrong, load.wrong());
+    if (wrong) result_.findings.push_back(broken(load.gpu().name(), *wrong));
+    series.add(load.gpu().name(), rates);
     return {};
-  }
-
-  void give_up(const NodeGpu& gpu, const Error& error) {
-    result_.findings.push_back(unjudged(gpu.name(), error.message));
   }
 
   const TestInput& input_;

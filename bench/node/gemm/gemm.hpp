@@ -14,6 +14,7 @@
 #include "bench/backends/nccl/library.hpp"
 #include "bench/collectives/number.hpp"
 #include "bench/node/gpus.hpp"
+#include "bench/node/products.hpp"
 #include "lib/base/result.hpp"
 
 namespace muster::bench::node {
@@ -48,7 +49,7 @@ struct GemmShape {
 // The size of a kind's square matrices if `bytes` are wanted for one; 0: the kind's own size.
 [[nodiscard]] std::uint64_t matrix_size(const GemmKind& kind, std::uint64_t bytes);
 
-class Gemm {
+class Gemm final : public GpuLoad {
  public:
   // The error is `missing` if the chip or the library lacks the type. The GPU's release_all() frees
   // the memory.
@@ -56,23 +57,22 @@ class Gemm {
                                                              const cublas::Library& library,
                                                              const GemmKind& kind,
                                                              const GemmShape& shape);
-  Gemm(const Gemm&) = delete;
-  Gemm& operator=(const Gemm&) = delete;
-  ~Gemm();
+  ~Gemm() override;
 
-  // Enqueues one product on the GPU's stream.
-  [[nodiscard]] Result<void> start();
-  [[nodiscard]] double operations() const { return shape_.operations(); }
-  // Waits for the last product, and returns a sentence if it is wrong. Compares some of its numbers
-  // with the host's, and all bits with the first product. Then poisons the result and does the same
-  // with one more product, since the result may be left from an earlier one.
-  [[nodiscard]] Result<std::optional<std::string>> wrong();
+  [[nodiscard]] std::string_view name() const override { return kind_.name; }
+  [[nodiscard]] Result<void> adjust_to(double seconds) override;
+  [[nodiscard]] Result<void> start() override;
+  [[nodiscard]] double operations() const override { return repeats_ * shape_.operations(); }
+  // Compares some numbers of the last product with the host's, and all bits with the first product.
+  // Then poisons the result and does the same with one more product, since the result may be left
+  // from an earlier one.
+  [[nodiscard]] Result<std::optional<std::string>> wrong() override;
 
  private:
   using Algorithm = cublas::Algorithm;
 
   Gemm(NodeGpu& gpu, cublas::Library library, const GemmKind& kind, const GemmShape& shape)
-      : gpu_(gpu), library_(std::move(library)), kind_(kind), shape_(shape) {}
+      : GpuLoad(gpu), library_(std::move(library)), kind_(kind), shape_(shape) {}
 
   [[nodiscard]] Result<void> describe();
   [[nodiscard]] Result<void> fill();
@@ -87,10 +87,10 @@ class Gemm {
   [[nodiscard]] Result<std::optional<std::string>> wrong_in_last();
   [[nodiscard]] Result<std::optional<std::string>> wrong_number();
 
-  NodeGpu& gpu_;
   cublas::Library library_;
   const GemmKind& kind_;
   GemmShape shape_;
+  int repeats_ = 1;  // products of a launch
   cublas::Handle handle_ = nullptr;
   cublas::Operation operation_ = nullptr;
   cublas::Layout first_in_ = nullptr, second_in_ = nullptr, out_ = nullptr;
