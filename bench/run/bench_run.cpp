@@ -89,13 +89,13 @@ Result<void> start_backends(RankContext& self) {
 Result<int> measure_each(RankContext& self) {
   const auto commands = of_each_collective(self.command);
   const bool several = commands.size() > 1;
-  int all = several ? kExitUsage : kExitHealthy;
+  int all = kExitUsage;
   for (const auto& command : commands) {
     TRY_ASSIGN(const auto status, measure(self, command));
     if (several && status == kExitUsage) continue;
     if (status != kExitHealthy) return status;
     all = kExitHealthy;
-    if (several && self.leads()) self.reporter.end_collective(command);
+    if (self.leads()) self.reporter.end_collective(command);
   }
   return all;
 }

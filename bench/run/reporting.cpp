@@ -113,10 +113,6 @@ void judge_rows(Report& report, const RunRecord& record, const BenchCommand& com
   }
 }
 
-void add_diagnosis(Report& report, const RunRecord& record) {
-  if (record.diagnosis) report.findings.push_back(judge_diagnosis(*record.diagnosis));
-}
-
 // With `all`, a collective without a limit is skipped, unless no collective has a limit.
 void leave_out_unlimited(std::vector<Finding>& findings) {
   const auto is_judged = [](const Finding& each) {
@@ -131,11 +127,6 @@ void leave_out_unlimited(std::vector<Finding>& findings) {
   }
 }
 
-void add_before(Report& report, const RunRecord& record) {
-  add_findings(report, record.before.findings);
-  std::ranges::copy(record.before.measurements, std::back_inserter(report.measurements));
-}
-
 // Whether neither the current collective nor its parts have a limit.
 bool is_unlimited(const RunRecord& record, const BenchCommand& command) {
   const auto own = own_limit_of(command);
@@ -148,11 +139,15 @@ bool is_unlimited(const RunRecord& record, const BenchCommand& command) {
   });
 }
 
-// A run without any limit, on nodes without GPUs and HCAs, is a trial.
-bool is_trial(const RunRecord& record, const BenchCommand& command) {
-  const bool rest = record.rows.empty() && record.parts.empty() && !record.before.findings.empty();
-  return record.facts.bare && !record.facts.gpus && !record.limited &&
-         (rest || is_unlimited(record, command));
+// A report of this end, with the results of the collectives before it.
+Report report_of_end(const RunRecord& record, Finding completion) {
+  auto report = begin_report(record);
+  report.findings.push_back(std::move(completion));
+  if (record.diagnosis) report.findings.push_back(judge_diagnosis(*record.diagnosis));
+  add_findings(report, record.before.findings);
+  report.measurements = record.before.measurements;
+  report.warnings = record.warnings;
+  return report;
 }
 
 std::vector<std::string> hosts_of(const std::vector<Member>& members) {
@@ -230,32 +225,20 @@ int exit_status_of(const Trouble& trouble) {
 }
 
 Report report_of(const RunRecord& record, const BenchCommand& command) {
-  auto report = begin_report(record);
-  report.findings.push_back(completed(facts_of(record).ranks));
-  add_diagnosis(report, record);
-  add_before(report, record);
-  if (command.split) {
-    judge_parts(report, record, command);
-  } else if (!record.rows.empty() || record.before.findings.empty()) {
-    judge_rows(report, record, command);
-  }
-  add_measurements(report, record);
+  auto report = report_of_end(record, completed(facts_of(record).ranks));
   if (command.whichever) leave_out_unlimited(report.findings);
   report.ways = record.ways;
-  report.warnings = record.warnings;
   conclude(report);
-  if (is_trial(record, command)) conclude_trial(report);
+  // A run without any limit, on nodes without GPUs and HCAs, is a trial.
+  const auto& facts = record.facts;
+  if (facts.bare && !facts.gpus && !record.limited) conclude_trial(report);
   return report;
 }
 
 Report report_of(const RunRecord& record, const Trouble& trouble) {
-  auto report = begin_report(record);
-  report.findings.push_back(judge_completion(trouble, record.members));
-  add_diagnosis(report, record);
-  add_before(report, record);
+  auto report = report_of_end(record, judge_completion(trouble, record.members));
   if (!record.rows.empty()) add_findings(report, judge_data(record.rows, record.members));
   add_measurements(report, record);
-  report.warnings = record.warnings;
   conclude(report);
   return report;
 }
@@ -274,9 +257,10 @@ TableHead table_head(const RunRecord& record, const BenchCommand& command,
 
 void end_collective(RunRecord& record, const BenchCommand& command) {
   record.limited = record.limited || !is_unlimited(record, command);
-  judge_rows(record.before, record, command);
+  (command.split ? judge_parts : judge_rows)(record.before, record, command);
   add_measurements(record.before, record);
   record.rows.clear();
+  record.parts.clear();
   if (!record.facts.algorithm_is_set) record.facts.algorithm.clear();
 }
 
@@ -442,6 +426,7 @@ std::optional<Operation> Reporter::to_repeat(const BenchCommand& command) const 
 
 void Reporter::end_collective(const BenchCommand& command) {
   const auto held = emergency_.hold();
+  print_parts();
   printer_.print(table_footer(totals_));
   totals_ = {};
   bench::end_collective(record_, command);
@@ -449,8 +434,6 @@ void Reporter::end_collective(const BenchCommand& command) {
 
 int Reporter::conclude() {
   const auto held = emergency_.hold();
-  print_parts();
-  if (command_.collectives.empty()) printer_.print(table_footer(totals_));
   print_warnings();
   const auto report = report_of(record_, command_);
   emergency_.mark_reported();

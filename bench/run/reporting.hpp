@@ -35,8 +35,8 @@ struct RunRecord {
   std::vector<Member> members;     // of all ranks, in order
   RunFacts facts;                  // except those that follow from the other members
   std::vector<Row> rows;           // of the current collective
-  bool limited = false;            // a collective before it had a limit
-  Report before;                   // findings and measurements of the collectives before it
+  bool limited = false;            // a collective that has ended had a limit
+  Report before;                   // findings and measurements of the collectives that have ended
   std::vector<PartResult> parts;   // with --split, instead of `rows`
   TransportFacts transport;
   std::vector<std::string> ways;                      // transports, with their pairs of ranks
@@ -52,7 +52,7 @@ struct RunRecord {
 [[nodiscard]] TableHead table_head(const RunRecord& record, const BenchCommand& command,
                                    const std::vector<std::uint64_t>& sizes);
 
-// Judges the current collective, and makes room for the next one.
+// Judges the current collective or its parts, and makes room for the next one.
 void end_collective(RunRecord& record, const BenchCommand& command);
 
 // Opens and writes a file that an option names. An error begins with the option; it is empty if the
@@ -69,7 +69,7 @@ void end_collective(RunRecord& record, const BenchCommand& command);
 void sign(Report& report, std::string benchmark, const Choice& choice, Clock::time_point begin);
 // Returns a report of who and when, without findings.
 [[nodiscard]] Report begin_report(const RunRecord& record);
-// Returns the report of a completed run.
+// Returns the report of a completed run, whose collectives have ended.
 [[nodiscard]] Report report_of(const RunRecord& record, const BenchCommand& command);
 // Returns the report of a run that ended early.
 [[nodiscard]] Report report_of(const RunRecord& record, const Trouble& trouble);
@@ -151,7 +151,7 @@ class Reporter {
   void progress(std::string_view what);
 
   [[nodiscard]] std::optional<Operation> to_repeat(const BenchCommand& command) const;
-  // Ends the table of one of several collectives, and judges it.
+  // Ends the table of a collective, and judges it.
   void end_collective(const BenchCommand& command);
   // Writes the report, and returns its exit status.
   [[nodiscard]] int conclude();

@@ -34,6 +34,12 @@ RunRecord two_ranks() {
   return known;
 }
 
+// After the only collective.
+Report report_after(RunRecord record, const BenchCommand& command = {}) {
+  end_collective(record, command);
+  return report_of(record, command);
+}
+
 std::vector<std::string> outcomes_of(const Report& report) {
   std::vector<std::string> outcomes;
   for (const auto& each : report.findings) {
@@ -46,7 +52,7 @@ TEST(RunRecordTest, ACompletedRunHasEveryCheck) {
   auto known = two_ranks();
   known.ways = {"NET/Socket: 0 to 1"};
   known.warnings = {"NET/IB : Unable to open device mlx5_ib0"};
-  const auto report = report_of(known, BenchCommand{});
+  const auto report = report_after(known);
   EXPECT_EQ(report.ways, known.ways);
   EXPECT_EQ(report.warnings, known.warnings);
   EXPECT_EQ(report.node, std::nullopt);
@@ -83,7 +89,7 @@ TEST(RunRecordTest, JudgesEachOfSeveralCollectives) {
 TEST(RunRecordTest, JudgesTheLimitOfTheCommandLine) {
   BenchCommand command;
   command.min_busbw = BytesPerSecond{2e9};
-  const auto report = report_of(two_ranks(), command);
+  const auto report = report_after(two_ranks(), command);
   EXPECT_EQ(report.verdict, Verdict::unhealthy);
   EXPECT_EQ(report.findings.front().check, "bench.min_busbw");
 }
@@ -134,14 +140,14 @@ TEST(RunRecordTest, ProvidesTheFactsForLimits) {
 TEST(RunRecordTest, WithoutALimitAndDevicesItIsATrial) {
   auto known = two_ranks();
   const auto judged = [&](const BenchCommand& command = {}) {
-    const auto report = report_of(known, command);
+    const auto report = report_after(known, command);
     EXPECT_NE(report.verdict, Verdict::healthy);
     return report.judged;
   };
   EXPECT_TRUE(judged());
   known.facts.bare = true;
   EXPECT_FALSE(judged());
-  EXPECT_EQ(exit_status(report_of(known, BenchCommand{})), kExitHealthy);
+  EXPECT_EQ(exit_status(report_after(known)), kExitHealthy);
   EXPECT_TRUE(judged({.min_busbw = BytesPerSecond{9e9}})) << "a limit that is missed";
   EXPECT_TRUE(judged({.acceptance = true}));
   EXPECT_TRUE(judged({.require_transport = {"ib"}})) << "something else is unknown";
@@ -162,7 +168,7 @@ TEST(RunRecordTest, PartsWithoutALimitAndDevicesAreATrial) {
   known.facts.bare = true;
   for (int part = 0; part < 2; ++part) known.parts.push_back({"part", {part}, known.rows});
   known.rows.clear();
-  const auto report = report_of(known, {.split = Split{.by = Split::By::count, .count = 1}});
+  const auto report = report_after(known, {.split = Split{.by = Split::By::count, .count = 1}});
   EXPECT_EQ(report.verdict, Verdict::unknown);
   EXPECT_FALSE(report.judged);
 }
