@@ -264,8 +264,8 @@ std::vector<Finding> findings_of(const std::vector<RankSteps>& ranks,
   std::vector<Finding> findings;
   for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
     for (const auto& sentence : ranks[rank].wrong) {
-      findings.push_back(make_finding(kTrainCheck, name_of(members[rank]), Outcome::fail, sentence,
-                                      Remedy::reseat_or_replace));
+      findings.push_back(make_finding(kTrainCheck, name_of(members[rank]), Outcome::fail,
+                                      printable(sentence), Remedy::reseat_or_replace));
     }
   }
   add_slow_ranks(ranks, members, findings);

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // A run of `muster-bench train_step` over the ranks of a job.
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <array>
 #include <atomic>
@@ -25,7 +23,6 @@
 #include "bench/train/training_step.hpp"
 #include "lib/base/clock.hpp"
 #include "lib/base/result.hpp"
-#include "lib/base/text.hpp"
 
 namespace muster::bench::train {
 namespace {
@@ -206,33 +203,18 @@ class TrainRun {
 
   [[nodiscard]] Result<int> conclude() {
     self_.enter("account of the steps", limit());
-    TRY_ASSIGN(auto wrong, self_.backend->streamed()->wrong());
-    TRY_ASSIGN(const auto products, step_->wrong_products());
-    Batch mine{.wrong = std::move(wrong)};
-    for (const auto& each : kShares) {
-      mine.samples.push_back({.rank = group_.rank(), .seconds = steps_.*each.seconds});
-    }
-    TRY_ASSIGN(const auto batches, gather(group_, mine));
-    TRY_ASSIGN(const auto texts, group_.gather(fmt::format("{}", fmt::join(products, "\n"))));
+    TRY_ASSIGN(steps_.received, self_.backend->streamed()->wrong());
+    TRY_ASSIGN(steps_.wrong, step_->wrong_products());
+    TRY_ASSIGN(const auto ranks, gather(group_, steps_));
     self_.enter("report", limit());
-    return broadcast(group_, self_.leads() ? report(batches, texts) : kExitHealthy);
+    return broadcast(group_, self_.leads() ? report(ranks) : kExitHealthy);
   }
 
-  [[nodiscard]] int report(const std::vector<Batch>& batches,
-                           const std::vector<std::string>& texts) {
+  [[nodiscard]] int report(const std::vector<RankSteps>& ranks) {
     const auto& record = self_.reporter.record();
-    std::vector<RankSteps> ranks(batches.size());
-    Row row = row_of(operation_, static_cast<int>(batches.size()));
-    auto& timing = placement_of(row, operation_).emplace();
-    for (std::size_t rank = 0; rank < batches.size(); ++rank) {
-      for (std::size_t i = 0; i < kShares.size(); ++i) {
-        ranks[rank].*kShares.at(i).seconds = batches[rank].samples[i].seconds;
-      }
-      for (const auto line : split_lines(texts[rank])) {
-        ranks[rank].wrong.push_back(printable(line));
-      }
-      for (const auto& each : batches[rank].wrong) timing.wrong.push_back(each);
-    }
+    Row row = row_of(operation_, static_cast<int>(ranks.size()));
+    auto& wrong = placement_of(row, operation_).emplace().wrong;
+    for (const auto& rank : ranks) std::ranges::copy(rank.received, std::back_inserter(wrong));
     auto report = begin_report(record);
     report.benchmark = "train_step";
     report.findings.push_back(completed(static_cast<int>(ranks.size())));

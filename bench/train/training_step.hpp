@@ -14,6 +14,7 @@
 #include "bench/node/gemm/gemm.hpp"
 #include "bench/results/row.hpp"
 #include "bench/run/bench_run.hpp"
+#include "lib/base/fields.hpp"
 #include "lib/base/result.hpp"
 #include "lib/command/options.hpp"
 #include "lib/report/finding.hpp"
@@ -72,10 +73,14 @@ struct TrainCommand : BenchCommand {
 
 inline constexpr std::string_view kTrainCheck = "bench.train_step";
 
-// The seconds of each step of one rank.
+// The steps of one rank.
 struct RankSteps {
-  std::vector<double> products, reductions, both;
-  std::vector<std::string> wrong;  // sentences about wrong products
+  MUSTER_DESCRIBED(RankSteps);
+  MUSTER_REQUIRED(std::vector<double>, products, "seconds of each step"){};
+  MUSTER_REQUIRED(std::vector<double>, reductions, ""){};
+  MUSTER_REQUIRED(std::vector<double>, both, ""){};
+  MUSTER_REQUIRED(std::vector<std::string>, wrong, "sentences about wrong products"){};
+  MUSTER_REQUIRED(std::vector<Wrong>, received, "wrong elements of the last all-reduce"){};
 };
 
 // Medians over steps of the slowest rank, in seconds.
