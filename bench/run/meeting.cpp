@@ -112,7 +112,6 @@ Result<void> introduce_process(RankContext& self) {
   self.enter({"introduction", Part::starting}, to_duration(self.command.operation_deadline));
   auto& membership = self.membership;
   const Introduction introduction{.host = self.kind == BackendKind::sim ? "model" : host_name(),
-                                  .pid = ::getpid(),
                                   .backend = std::string(to_string(self.kind)),
                                   .profile = self.reporter.record().choice.profile.name,
                                   .command_line = self.input.command_line,

@@ -28,7 +28,6 @@ struct RankContext;
 struct Introduction {
   MUSTER_DESCRIBED(Introduction);
   MUSTER_REQUIRED(std::string, host, "");
-  MUSTER_REQUIRED(std::int64_t, pid, "") = 0;
   MUSTER_REQUIRED(std::string, backend, "that it would run: \"nccl\"");
   MUSTER_REQUIRED(std::string, profile, "that it would judge by");
   MUSTER_REQUIRED(std::string, command_line, "must be the same on all ranks");

@@ -18,7 +18,6 @@ void expect_round_trip(const T& sent) {
 TEST(MessagesTest, RoundTrip) {
   constexpr std::uint64_t kAllBits = ~0ULL;
   expect_round_trip(Introduction{.host = "gpu-0001",
-                                 .pid = 4711,
                                  .backend = "nccl",
                                  .profile = "nd96asr_v4",
                                  .command_line = "all_reduce --min 8"});
@@ -41,8 +40,7 @@ TEST(MessagesTest, RoundTrip) {
 TEST(MessagesTest, NamesTheRankOfAnotherVersion) {
   constexpr auto kBeginning =
       "rank 7 runs another version of muster-bench: cannot parse its message (";
-  for (const auto* text :
-       {"", "{", "[]", "7", "{}", R"({"host": 3, "pid": "x"})", R"({"samples": [{}]})"}) {
+  for (const auto* text : {"", "{", "[]", "7", "{}", R"({"host": 3})", R"({"samples": [{}]})"}) {
     const auto introduction = from_message<Introduction>(text, 7);
     ASSERT_FALSE(introduction.has_value()) << text;
     EXPECT_THAT(introduction.error().message, StartsWith(kBeginning));
@@ -66,7 +64,6 @@ TEST(MessagesTest, AcceptsBytesThatAreNotText) {
 
 Introduction on(std::string host) {
   return {.host = std::move(host),
-          .pid = 1,
           .backend = "nccl",
           .profile = "nd96asr_v4",
           .command_line = "all_reduce"};
