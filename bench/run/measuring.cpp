@@ -69,12 +69,7 @@ class Measuring {
         command_(command),
         group_(*self.membership.group),
         backend_(*self.backend),
-        timer_(group_, backend_,
-               {.pace = pace_of(command),
-                .precision = command.precision,
-                .shared = shared(),
-                .operation_deadline = command.operation_deadline,
-                .join_deadline = command.join_deadline}) {}
+        timer_(group_, backend_, command, shared()) {}
 
   [[nodiscard]] Result<int> prepare() {
     TRY_ASSIGN(sizes_, agree_on_sizes(self_, command_, backend_, backend_.ranks()));

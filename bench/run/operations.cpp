@@ -213,7 +213,7 @@ std::string describe(const Operation& operation) {
 }
 
 Result<void> OperationTimer::add_batch(const std::vector<Wrong>& wrong, Measured& measured) {
-  TRY_ASSIGN(auto batch, backend_.measure(measured.operation, plan_.pace, *progress_));
+  TRY_ASSIGN(auto batch, backend_.measure(measured.operation, pace_of(command_), *progress_));
   for (auto& each : batch.wrong) each.timed = true;
   batch.wrong.insert(batch.wrong.begin(), wrong.begin(), wrong.end());
   TRY_ASSIGN(auto batches, gather(group_, batch));
@@ -225,13 +225,13 @@ Result<void> OperationTimer::add_batch(const std::vector<Wrong>& wrong, Measured
 }
 
 bool OperationTimer::is_precise(const Measured& measured) const {
-  const auto timing = timing_of(measured.operation, backend_.ranks(), measured.batch, plan_.shared);
-  return !timing || narrow_enough(timing->statistics, plan_.precision->value / 100);
+  const auto timing = timing_of(measured.operation, backend_.ranks(), measured.batch, shared_);
+  return !timing || narrow_enough(timing->statistics, command_.precision->value / 100);
 }
 
 bool OperationTimer::is_enough(Measured& measured, Clock::time_point end) const {
   constexpr std::size_t kMaxIterations = 20'000;
-  if (!plan_.precision || measured.batch.samples.empty()) return true;
+  if (!command_.precision || measured.batch.samples.empty()) return true;
   const auto count = measured.batch.samples.front().seconds.size();
   const bool last = Clock::now() >= end || count >= kMaxIterations;
   // The cost of the check grows with the number of iterations, so it waits for an eighth more.
@@ -243,11 +243,11 @@ bool OperationTimer::is_enough(Measured& measured, Clock::time_point end) const 
 }
 
 Result<std::vector<Wrong>> OperationTimer::verify(const Operation& operation) {
-  const double first = connected_ ? 0 : plan_.join_deadline.value;
+  const double first = connected_ ? 0 : command_.join_deadline.value;
   progress_->reset();
-  group_.enter(describe(operation), to_duration({plan_.operation_deadline.value + first}),
+  group_.enter(describe(operation), to_duration({command_.operation_deadline.value + first}),
                counters_of(progress_));
-  auto wrong = backend_.verify(operation, plan_.pace, *progress_);
+  auto wrong = backend_.verify(operation, pace_of(command_), *progress_);
   connected_ = wrong.has_value();
   return wrong;
 }
@@ -255,8 +255,8 @@ Result<std::vector<Wrong>> OperationTimer::verify(const Operation& operation) {
 Result<Measured> OperationTimer::run(const Operation& operation) {
   Measured measured{.operation = operation};
   TRY_ASSIGN(auto wrong, verify(operation));
-  const auto limit = to_duration(plan_.operation_deadline);
-  const auto end = Clock::now() + to_duration({kMaxDeadlines * plan_.operation_deadline.value});
+  const auto limit = to_duration(command_.operation_deadline);
+  const auto end = Clock::now() + to_duration({kMaxDeadlines * command_.operation_deadline.value});
   for (bool more = true; more;) {
     progress_->reset();
     group_.enter(describe(operation), limit, counters_of(progress_));

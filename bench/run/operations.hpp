@@ -62,21 +62,16 @@ struct Measured {
   bool cut_short = false;           // time was up before the median was precise enough
 };
 
-struct TimerPlan {
-  Pace pace;
-  std::optional<Percent> precision;  // continue until the median is this precise
-  std::size_t shared = 1;            // the number of consecutive iterations that share one mean
-  Seconds operation_deadline{60};    // of one iteration, and of one verification
-  Seconds join_deadline{60};         // added for the first operation, which connects the ranks
-};
-
 // An operation ends after this many operation deadlines, however noisy the machine is.
 inline constexpr double kMaxDeadlines = 10;
 
 class OperationTimer {
  public:
-  OperationTimer(Group& group, Backend& backend, const TimerPlan& plan)
-      : group_(group), backend_(backend), plan_(plan) {}
+  // All three must outlive this object. `shared`: the number of consecutive iterations that share
+  // one mean.
+  OperationTimer(Group& group, Backend& backend, const BenchCommand& command,
+                 std::size_t shared = 1)
+      : group_(group), backend_(backend), command_(command), shared_(shared) {}
 
   // The next operation connects the ranks again.
   void reconnect() { connected_ = false; }
@@ -94,7 +89,8 @@ class OperationTimer {
 
   Group& group_;
   Backend& backend_;
-  TimerPlan plan_;
+  const BenchCommand& command_;
+  std::size_t shared_;
   std::shared_ptr<Progress> progress_ = std::make_shared<Progress>();
   bool connected_ = false;
 };

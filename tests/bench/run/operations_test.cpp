@@ -191,8 +191,8 @@ const Operation kOperation{.bytes = 4096};
 TEST(OperationTimerTest, LimitsEachIterationAndGivesTheFirstOperationTimeToConnect) {
   Alone group;
   Scripted backend({1e-3});
-  OperationTimer timer(group, backend,
-                       {.operation_deadline = Seconds{3}, .join_deadline = Seconds{40}});
+  const BenchCommand command{.join_deadline = Seconds{40}, .operation_deadline = Seconds{3}};
+  OperationTimer timer(group, backend, command);
   ASSERT_TRUE(timer.run(kOperation));
   ASSERT_TRUE(timer.run(kOperation));
   std::vector<double> limits;
@@ -223,8 +223,8 @@ TEST(OperationTimerTest, FindsWrongElementsAfterTiming) {
 TEST(OperationTimerTest, StopsOnceTheMedianIsPrecise) {
   Alone group;
   Scripted even({1e-3});
-  const TimerPlan plan{.precision = Percent{1}, .join_deadline = Seconds{1}};
-  const auto measured = OperationTimer(group, even, plan).run(kOperation);
+  const BenchCommand command{.precision = Percent{1}, .join_deadline = Seconds{1}};
+  const auto measured = OperationTimer(group, even, command).run(kOperation);
   ASSERT_TRUE(measured);
   EXPECT_EQ(even.batches, 1);
   EXPECT_FALSE(measured->cut_short);
@@ -233,8 +233,8 @@ TEST(OperationTimerTest, StopsOnceTheMedianIsPrecise) {
 TEST(OperationTimerTest, EndsANoisyOperationInTime) {
   Alone group;
   Scripted noisy({1e-3, 9e-3});
-  const TimerPlan plan{.precision = Percent{1}, .operation_deadline = Seconds{1e-3}};
-  const auto measured = OperationTimer(group, noisy, plan).run(kOperation);
+  const BenchCommand command{.precision = Percent{1}, .operation_deadline = Seconds{1e-3}};
+  const auto measured = OperationTimer(group, noisy, command).run(kOperation);
   ASSERT_TRUE(measured);
   EXPECT_TRUE(measured->cut_short);
   ASSERT_THAT(measured->batch.samples, SizeIs(1));
