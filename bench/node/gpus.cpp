@@ -10,6 +10,7 @@
 #include "bench/backends/nccl/library.hpp"
 #include "bench/node/host.hpp"
 #include "lib/base/text.hpp"
+#include "lib/probes/attributes.hpp"
 #include "lib/process/startup.hpp"
 
 namespace muster::bench::node {
@@ -21,9 +22,8 @@ constexpr std::uint64_t kBlocksPerMultiprocessor = 8;
 // A CPU of this process that is local to the device; its first one if the kernel reports none.
 Result<unsigned> cpu_near(const std::string& pci_address) {
   TRY_ASSIGN(const auto own, own_cpus());
-  const auto text =
-      Root().read_line(fmt::format("/sys/bus/pci/devices/{}/local_cpulist", pci_address));
-  const auto local = text ? parse_cpu_list(*text) : Result<std::vector<unsigned>>(own);
+  const auto local = read_and_parse(
+      Root(), fmt::format("/sys/bus/pci/devices/{}/local_cpulist", pci_address), parse_cpu_list);
   if (!local) return own.front();
   const auto near = std::ranges::find_first_of(own, *local);
   return near == own.end() ? own.front() : *near;
