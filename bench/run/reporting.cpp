@@ -104,7 +104,7 @@ void judge_rows(Report& report, const RunRecord& record, const BenchCommand& com
   auto findings = judge_data(record.rows, record.members);
   const auto required =
       required_transports(command.require_transport, profile, facts.gpus, facts.nodes);
-  findings.push_back(judge_transport(required, record.transport));
+  findings.push_back(judge_transport(required, record.transport.facts));
   findings.push_back(judge(judged_rows(record, command), profile, facts, own_limit_of(command)));
   for (auto& each : findings) {
     if (std::ranges::find(report.findings, each) == report.findings.end()) {
@@ -146,7 +146,7 @@ Report report_of_end(const RunRecord& record, Finding completion) {
   if (record.diagnosis) report.findings.push_back(judge_diagnosis(*record.diagnosis));
   add_findings(report, record.before.findings);
   report.measurements = record.before.measurements;
-  report.warnings = record.warnings;
+  report.warnings = record.transport.warnings;
   return report;
 }
 
@@ -216,7 +216,7 @@ RunFacts facts_of(const RunRecord& record) {
   facts.nodes = static_cast<int>(record.hosts.size());
   facts.ranks = static_cast<int>(record.members.size());
   if (!record.hosts.empty()) facts.node = record.hosts.front();
-  facts.over = record.transport.over;
+  facts.over = record.transport.facts.over;
   return facts;
 }
 
@@ -227,7 +227,7 @@ int exit_status_of(const Trouble& trouble) {
 Report report_of(const RunRecord& record, const BenchCommand& command) {
   auto report = report_of_end(record, completed(facts_of(record).ranks));
   if (command.whichever) leave_out_unlimited(report.findings);
-  report.ways = record.ways;
+  report.ways = record.transport.pairs;
   conclude(report);
   // A run without any limit, on nodes without GPUs and HCAs, is a trial.
   const auto& facts = record.facts;
@@ -356,10 +356,8 @@ void Reporter::add(TransportReport transport) {
   if (command_.verbose) {
     for (const auto& line : transport.pairs) printer_.remark(line);
   }
-  record_.ways = std::move(transport.pairs);
-  record_.warnings = std::move(transport.warnings);
-  record_.transport = std::move(transport.facts);
-  if (!transport.algorithm.empty()) record_.facts.algorithm = std::move(transport.algorithm);
+  if (!transport.algorithm.empty()) record_.facts.algorithm = transport.algorithm;
+  record_.transport = std::move(transport);
 }
 
 void Reporter::begin_table(const BenchCommand& command, const std::vector<std::uint64_t>& sizes,
@@ -442,7 +440,7 @@ int Reporter::conclude() {
 
 void Reporter::report(const Trouble& trouble, std::vector<std::string> warnings) {
   if (!record_.rows.empty()) printer_.print(table_footer(totals_));
-  if (!warnings.empty()) record_.warnings = std::move(warnings);
+  if (!warnings.empty()) record_.transport.warnings = std::move(warnings);
   print_warnings();
   (void)finish(report_of(record_, trouble));
 }
@@ -451,7 +449,7 @@ void Reporter::report(const Trouble& trouble, std::vector<std::string> warnings)
 // contain.
 void Reporter::print_warnings() {
   constexpr std::size_t kMax = 8;
-  const auto& all = record_.warnings;
+  const auto& all = record_.transport.warnings;
   for (std::size_t at = 0; at < std::min(all.size(), kMax); ++at) {
     printer_.remark(fmt::format("NCCL warns: {}", all[at]));
   }

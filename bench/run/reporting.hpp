@@ -38,9 +38,7 @@ struct RunRecord {
   bool limited = false;            // a collective that has ended had a limit
   Report before;                   // findings and measurements of the collectives that have ended
   std::vector<PartResult> parts;   // with --split, instead of `rows`
-  TransportFacts transport;
-  std::vector<std::string> ways;                      // transports, with their pairs of ranks
-  std::vector<std::string> warnings;                  // of NCCL
+  TransportReport transport;
   std::optional<std::vector<std::string>> diagnosis;  // NCCL's test of its paths, if requested
 };
 

@@ -50,11 +50,11 @@ std::vector<std::string> outcomes_of(const Report& report) {
 
 TEST(RunRecordTest, ACompletedRunHasEveryCheck) {
   auto known = two_ranks();
-  known.ways = {"NET/Socket: 0 to 1"};
-  known.warnings = {"NET/IB : Unable to open device mlx5_ib0"};
+  known.transport.pairs = {"NET/Socket: 0 to 1"};
+  known.transport.warnings = {"NET/IB : Unable to open device mlx5_ib0"};
   const auto report = report_after(known);
-  EXPECT_EQ(report.ways, known.ways);
-  EXPECT_EQ(report.warnings, known.warnings);
+  EXPECT_EQ(report.ways, known.transport.pairs);
+  EXPECT_EQ(report.warnings, known.transport.warnings);
   EXPECT_EQ(report.node, std::nullopt);
   EXPECT_EQ(report.profile, "generic");
   EXPECT_EQ(report.verdict, Verdict::unknown);  // the bandwidth has no limit
@@ -128,7 +128,7 @@ TEST(RunRecordTest, ASignalIsNotAVerdictAboutTheNodes) {
 
 TEST(RunRecordTest, ProvidesTheFactsForLimits) {
   auto known = two_ranks();
-  known.transport.over = "nvlink";
+  known.transport.facts.over = "nvlink";
   const auto facts = facts_of(known);
   EXPECT_EQ(facts.nodes, 2);
   EXPECT_EQ(facts.ranks, 2);
