@@ -119,7 +119,7 @@ void add_evidence(const NodeTests& tests, Culprit& culprit) {
 
 Result<Nodes> nodes_of(const Agreement& agreed) {
   std::vector<int> ranks(agreed.hosts.size());
-  for (const int node : agreed.nodes) ++ranks.at(static_cast<std::size_t>(node));
+  for (const auto& place : agreed.places) ++ranks.at(static_cast<std::size_t>(place.node));
   const auto [least, most] = std::ranges::minmax_element(ranks);
   if (*least != *most) {
     const auto name = [&](auto at) {
@@ -149,9 +149,10 @@ Job::Job(RankContext& self, const Operation& operation, const LocateCommand& com
 std::vector<int> Job::ranks_of(const NodeGroup& group) const {
   const auto& agreed = self_.membership.agreed;
   std::vector<int> ranks;
-  for (std::size_t rank = 0; rank < agreed.nodes.size(); ++rank) {
-    const auto node = static_cast<Node>(agreed.nodes[rank]);
-    const bool of_device = group.device == kAllDevices || group.device == agreed.local_ranks[rank];
+  for (std::size_t rank = 0; rank < agreed.places.size(); ++rank) {
+    const auto& place = agreed.places[rank];
+    const auto node = static_cast<Node>(place.node);
+    const bool of_device = group.device == kAllDevices || group.device == place.local;
     if (of_device && std::ranges::find(group.nodes, node) != group.nodes.end()) {
       ranks.push_back(static_cast<int>(rank));
     }
@@ -161,7 +162,7 @@ std::vector<int> Job::ranks_of(const NodeGroup& group) const {
 
 std::vector<RankPart> Job::parts_of(const std::vector<NodeGroup>& groups) const {
   std::vector<RankPart> parts;
-  std::vector<bool> taken(self_.membership.agreed.nodes.size());
+  std::vector<bool> taken(self_.membership.agreed.places.size());
   for (const auto& group : groups) {
     parts.push_back({.name = "", .ranks = ranks_of(group)});
     for (const int rank : parts.back().ranks) taken[static_cast<std::size_t>(rank)] = true;
@@ -273,12 +274,13 @@ Result<void> Job::end() {
 
 void Job::note_losses() {
   const auto losses = self_.membership.group->losses();
-  const auto& nodes = self_.membership.agreed.nodes;
+  const auto& places = self_.membership.agreed.places;
   for (; losses_ < losses.size(); ++losses_) {
     const auto& loss = losses[losses_];
     troubles_.push_back(loss.what);
     for (const int rank : loss.ranks) {
-      records_[static_cast<std::size_t>(nodes[static_cast<std::size_t>(rank)])].loss = loss.what;
+      records_[static_cast<std::size_t>(places[static_cast<std::size_t>(rank)].node)].loss =
+          loss.what;
     }
   }
 }

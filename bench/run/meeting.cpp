@@ -123,7 +123,7 @@ Result<void> introduce_process(RankContext& self) {
   const auto& agreed = membership.agreed;
   if (!agreed.refusal.empty()) return make_error(agreed.refusal);
   membership.local_rank = self.place.local_rank.value_or(
-      agreed.local_ranks.at(static_cast<std::size_t>(self.place.rank)));
+      agreed.places.at(static_cast<std::size_t>(self.place.rank)).local);
   self.reporter.set_hosts(agreed.hosts, agreed.bare, agreed.is_one_domain(), other_profiles(all));
   return {};
 }
@@ -227,9 +227,9 @@ Agreement agreement_of(const std::vector<Introduction>& introductions) {
       agreement.hosts.push_back(introduction.host);
       agreement.domains.push_back(introduction.domain);
     }
-    agreement.local_ranks.push_back(local);
     const auto host = std::ranges::find(agreement.hosts, introduction.host);
-    agreement.nodes.push_back(static_cast<int>(host - agreement.hosts.begin()));
+    agreement.places.push_back(
+        {.node = static_cast<int>(host - agreement.hosts.begin()), .local = local});
   }
   return agreement;
 }

@@ -35,13 +35,19 @@ struct Introduction {
   MUSTER_REQUIRED(std::string, domain, "the NVLink domain of its GPUs; empty for none") = {};
 };
 
+// Where a rank runs.
+struct RankPlace {
+  MUSTER_DESCRIBED(RankPlace);
+  MUSTER_REQUIRED(int, node, "the index of its host in `hosts`") = 0;
+  MUSTER_REQUIRED(int, local, "its index among the ranks of its host") = 0;
+};
+
 // Rank 0's conclusion from the introductions, sent to all.
 struct Agreement {
   MUSTER_DESCRIBED(Agreement);
   MUSTER_REQUIRED(std::string, refusal, "why the run cannot start; empty if it can");
   MUSTER_REQUIRED(std::vector<std::string>, hosts, "each once, in the order of first ranks");
-  MUSTER_REQUIRED(std::vector<int>, local_ranks, "of every rank, among those of its host");
-  MUSTER_REQUIRED(std::vector<int>, nodes, "of every rank: the index of its host in `hosts`");
+  MUSTER_REQUIRED(std::vector<RankPlace>, places, "of every rank");
   MUSTER_REQUIRED(bool, bare, "no node has a GPU or an HCA") = false;
   MUSTER_REQUIRED(std::vector<std::string>, domains,
                   "the NVLink domain of each host; an empty word for none") = {};

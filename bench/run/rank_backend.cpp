@@ -144,14 +144,9 @@ Result<std::vector<RankPart>> parts_of(const Split& split, const std::vector<Ran
 Result<std::vector<RankPart>> split_ranks(const RankContext& self) {
   const auto& split = *self.command.split;
   const auto& agreed = self.membership.agreed;
-  std::vector<RankPlace> places;
-  if (self.kind != BackendKind::sim) {
-    for (std::size_t rank = 0; rank < agreed.nodes.size(); ++rank) {
-      places.push_back({agreed.nodes[rank], agreed.local_ranks[rank]});
-    }
-    return parts_of(split, places, agreed.hosts);
-  }
+  if (self.kind != BackendKind::sim) return parts_of(split, agreed.places, agreed.hosts);
   const auto& cluster = self.cluster;
+  std::vector<RankPlace> places;
   std::vector<std::string> hosts;
   for (int rank = 0; rank < ranks_of(cluster); ++rank) {
     places.push_back({rank / cluster.gpus, rank % cluster.gpus});
@@ -246,8 +241,8 @@ Result<std::unique_ptr<Backend>> make_part_backend(RankContext& self,
 
 std::vector<Member> members_known_from(const Agreement& agreed, Member first) {
   std::vector<Member> members{std::move(first)};
-  for (std::size_t rank = 1; rank < agreed.nodes.size(); ++rank) {
-    const auto node = static_cast<std::size_t>(agreed.nodes[rank]);
+  for (std::size_t rank = 1; rank < agreed.places.size(); ++rank) {
+    const auto node = static_cast<std::size_t>(agreed.places[rank].node);
     members.push_back({.rank = static_cast<int>(rank), .host = agreed.hosts.at(node)});
   }
   return members;

@@ -20,12 +20,6 @@
 
 namespace muster::bench {
 
-// The index of a rank's node among all, and the rank's index among those of its node.
-struct RankPlace {
-  int node = 0;
-  int local = 0;
-};
-
 // Divides the ranks into parts, each rank in one. `hosts`: the nodes' names. An error if that makes
 // a single part, or parts of one rank.
 [[nodiscard]] Result<std::vector<RankPart>> parts_of(const Split& split,

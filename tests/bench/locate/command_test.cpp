@@ -246,7 +246,7 @@ TEST(LocateCommandTest, HasACheckThatCanBeExplained) {
 
 TEST(LocateJobTest, KnowsTheRacksOfItsNodes) {
   const auto nodes = nodes_of(Agreement{.hosts = {"a", "b", "c", "d"},
-                                        .nodes = {0, 1, 2, 3},
+                                        .places = {{0}, {1}, {2}, {3}},
                                         .domains = {"rack1", "", "rack1", "rack2"}});
   ASSERT_TRUE(nodes) << nodes.error().message;
   EXPECT_FALSE(nodes->may_meet(0, 2));

@@ -31,8 +31,7 @@ TEST(MessagesTest, RoundTrip) {
                                      .high = kAllBits - 1}}});
   expect_round_trip(Agreement{.refusal = "",
                               .hosts = {"gpu-0001", "gpu-0002"},
-                              .local_ranks = {0, 1, 0},
-                              .nodes = {0, 1, 0},
+                              .places = {{0, 0}, {1, 0}, {0, 1}},
                               .domains = {"c:1", ""}});
   EXPECT_FALSE(from_message<Agreement>("[1]", 0).has_value());
 }
@@ -73,7 +72,7 @@ TEST(AgreementTest, CountsTheRanksOfEachHost) {
   const auto agreed = agreement_of({on("b"), on("a"), on("b"), on("b"), on("a")});
   EXPECT_EQ(agreed.refusal, "");
   EXPECT_THAT(agreed.hosts, ElementsAre("b", "a"));
-  EXPECT_THAT(agreed.local_ranks, ElementsAre(0, 0, 1, 2, 1));
+  EXPECT_EQ(agreed.places, (std::vector<RankPlace>{{0, 0}, {1, 0}, {0, 1}, {0, 2}, {1, 1}}));
 }
 
 TEST(AgreementTest, FindsWhetherAllNodesAreInOneNvlinkDomain) {

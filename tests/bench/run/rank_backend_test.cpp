@@ -51,7 +51,7 @@ TEST(SplitTest, RefusesPartsOfOneRankAndASinglePart) {
 }
 
 TEST(IntroductionTest, EveryRankKnowsRankZeroAndTheOthersHosts) {
-  const Agreement agreed{.hosts = {"n0", "n1"}, .local_ranks = {0, 1, 0}, .nodes = {0, 0, 1}};
+  const Agreement agreed{.hosts = {"n0", "n1"}, .places = {{0, 0}, {0, 1}, {1, 0}}};
   const auto members = members_known_from(agreed, {.rank = 0, .host = "n0", .device_id = "gpu0"});
   ASSERT_THAT(members, SizeIs(3));
   EXPECT_EQ(members[0].device_id, "gpu0");
