@@ -258,26 +258,20 @@ TEST(GpuNodeTest, ErrorsOfTheDriverAreUnknownWithTheirReason) {
                           is_finding(Outcome::unknown, "gpu1", "cuMemHostAlloc")));
 }
 
-TEST(GpuNodeTest, ReportsALimitThatWasNotMeasured) {
+TEST(GpuNodeTest, ALimitThatWasNotMeasuredIsSkippedUnlessItWasGiven) {
   Profile profile;
   profile.name = "x";
   profile.bench->gemm.fail_below = Flops{715e12};
-  const auto findings =
-      findings_of({.test = find_test("gpu.gemm"), .result = run_on("{}", "gpu.gemm")}, profile);
-  ASSERT_EQ(findings.size(), 2U);
-  EXPECT_EQ(findings[0].outcome, Outcome::pass);
-  EXPECT_EQ(findings[1].outcome, Outcome::skip);
-}
-
-TEST(GpuNodeTest, AnOwnLimitThatWasNotMeasuredIsUnknown) {
-  Profile profile;
-  profile.bench->gemm.fail_below = Flops{715e12};
+  const TestRun ran{.test = find_test("gpu.gemm"), .result = run_on("{}", "gpu.gemm")};
+  const auto shipped = findings_of(ran, profile);
+  ASSERT_EQ(shipped.size(), 2U);
+  EXPECT_EQ(shipped[0].outcome, Outcome::pass);
+  EXPECT_EQ(shipped[1].outcome, Outcome::skip);
   profile.values["bench.gemm.fail_below"].origin.file = "--set";
-  const auto findings =
-      findings_of({.test = find_test("gpu.gemm"), .result = run_on("{}", "gpu.gemm")}, profile);
-  ASSERT_EQ(findings.size(), 2U);
-  EXPECT_EQ(findings[1].outcome, Outcome::unknown);
-  EXPECT_EQ(findings[1].message,
+  const auto given = findings_of(ran, profile);
+  ASSERT_EQ(given.size(), 2U);
+  EXPECT_EQ(given[1].outcome, Outcome::unknown);
+  EXPECT_EQ(given[1].message,
             "the limit of --set is not judged: gpu.gemm did not measure its quantity");
 }
 
