@@ -269,18 +269,12 @@ Result<void> restart_with_libraries_of_host(std::span<const char* const> argumen
   std::vector<std::string> words{
       "muster", fmt::format("{}{},{},{}", kWayBack, mounts.get(), root.get(), folder.get())};
   words.insert(words.end(), arguments.begin(), arguments.end());
-  std::vector<std::string> environment;
-  for (const auto& [name, value] : variables) {
-    if (!name.starts_with("LD_")) environment.push_back(fmt::format("{}={}", name, value));
-  }
-  const auto pointers = [](std::vector<std::string>& strings) {
-    std::vector<char*> all;
-    for (auto& each : strings) all.push_back(each.data());
-    all.push_back(nullptr);
-    return all;
-  };
+  auto kept = variables;
+  std::erase_if(kept, [](const auto& variable) { return variable.first.starts_with("LD_"); });
+  const ExecStrings given(std::move(words));
+  const ExecStrings environment(assignments_of(kept));
   TRY(host->join(1));
-  ::execve(self.c_str(), pointers(words).data(), pointers(environment).data());
+  ::execve(self.c_str(), given.get(), environment.get());
   return cannot(fmt::format("start muster again: {}", errno_text(errno)));
 }
 

@@ -29,25 +29,9 @@ constexpr milliseconds kPollInterval{10};
 constexpr milliseconds kKillTime{100};  // how long a killed program may take to end
 constexpr int kFirstFree = STDERR_FILENO + 1;
 
-// Strings as execve() expects them.
-class Pointers {
- public:
-  explicit Pointers(std::vector<std::string> strings) : strings_(std::move(strings)) {
-    for (auto& each : strings_) pointers_.push_back(each.data());
-    pointers_.push_back(nullptr);
-  }
-
-  [[nodiscard]] char* const* get() const { return pointers_.data(); }
-
- private:
-  std::vector<std::string> strings_;
-  std::vector<char*> pointers_;
-};
-
 struct Start {
-  const char* program = nullptr;
-  char* const* arguments = nullptr;
-  char* const* environment = nullptr;
+  ExecStrings words;  // the first is the program
+  ExecStrings environment;
   int in = -1;  // /dev/null if there is none
   int out = -1, err = -1;
   int failure = -1;  // receives the errno of a failed start; a successful execve() closes it
@@ -71,7 +55,7 @@ struct Start {
   ::sigprocmask(SIG_SETMASK, &none, nullptr);
 
   if (code == 0) {
-    ::execve(start.program, start.arguments, start.environment);
+    ::execve(*start.words.get(), start.words.get(), start.environment.get());
     code = errno;
   }
   const auto written = ::write(kFirstFree, &code, sizeof code);
@@ -212,13 +196,6 @@ class RunningProgram {
 
 namespace {
 
-std::vector<std::string> assignments_of(const std::map<std::string, std::string>& environment) {
-  std::vector<std::string> made;
-  made.reserve(environment.size());
-  for (const auto& [name, value] : environment) made.push_back(fmt::format("{}={}", name, value));
-  return made;
-}
-
 bool has_nul(const std::vector<std::string>& strings) {
   return std::ranges::any_of(
       strings, [](const std::string& each) { return each.find('\0') != std::string::npos; });
@@ -244,8 +221,6 @@ Result<Pipe> input_of(const Execution& execution) {
 
 Result<std::unique_ptr<RunningProgram>> start_program(const Execution& execution) {
   const std::string path = execution.program.string();
-  const Pointers arguments(words_of(execution));
-  const Pointers environment(assignments_of(execution.environment));
   if (has_nul(words_of(execution)) || has_nul(assignments_of(execution.environment))) {
     return make_error("run {}: an argument has a zero byte", path);
   }
@@ -259,9 +234,8 @@ Result<std::unique_ptr<RunningProgram>> start_program(const Execution& execution
   for (const auto* pipe : {&out, &err, &failure, &input}) {
     if (!*pipe) return make_error("run {}: {}", path, pipe->error().message);
   }
-  const Start start{.program = path.c_str(),
-                    .arguments = arguments.get(),
-                    .environment = environment.get(),
+  const Start start{.words = ExecStrings(words_of(execution)),
+                    .environment = ExecStrings(assignments_of(execution.environment)),
                     .in = input->read.get(),
                     .out = out->write.get(),
                     .err = err->write.get(),
@@ -277,6 +251,12 @@ Result<std::unique_ptr<RunningProgram>> start_program(const Execution& execution
 }
 
 }  // namespace
+
+std::vector<std::string> assignments_of(const Variables& variables) {
+  std::vector<std::string> made;
+  for (const auto& [name, value] : variables) made.push_back(fmt::format("{}={}", name, value));
+  return made;
+}
 
 Result<Ended> run_program(const Execution& execution) {
   TRY_ASSIGN(const auto running, start_program(execution));
@@ -295,14 +275,11 @@ Result<void> start_detached(const std::filesystem::path& program,
   const std::string path = program.string();
   const Execution execution{
       .program = program, .arguments = arguments, .environment = environment, .limit = kKillTime};
-  const Pointers words(words_of(execution));
-  const Pointers assignments(assignments_of(environment));
   const Descriptor nowhere(::open("/dev/null", O_RDWR | O_CLOEXEC));
   auto failure = make_pipe();
   if (!nowhere.is_open() || !failure) return os_error("run", path, errno);
-  const Start start{.program = path.c_str(),
-                    .arguments = words.get(),
-                    .environment = assignments.get(),
+  const Start start{.words = ExecStrings(words_of(execution)),
+                    .environment = ExecStrings(assignments_of(environment)),
                     .in = nowhere.get(),
                     .out = nowhere.get(),
                     .err = nowhere.get(),

@@ -33,6 +33,26 @@ struct Ended {
   std::string cut = {};  // why the output is not complete: the error without keep_partial
 };
 
+// Strings as execve() expects them.
+class ExecStrings {
+ public:
+  explicit ExecStrings(std::vector<std::string> strings) : strings_(std::move(strings)) {
+    for (auto& each : strings_) pointers_.push_back(each.data());
+    pointers_.push_back(nullptr);
+  }
+  ExecStrings(const ExecStrings&) = delete;
+  ExecStrings& operator=(const ExecStrings&) = delete;
+
+  [[nodiscard]] char* const* get() const { return pointers_.data(); }
+
+ private:
+  std::vector<std::string> strings_;
+  std::vector<char*> pointers_;
+};
+
+// "NAME=value" for each variable.
+[[nodiscard]] std::vector<std::string> assignments_of(const Variables& variables);
+
 // Kills the process group at the deadline and returns an error such as "sinfo did not answer within
 // 8 s"; does not wait for processes that cannot be killed. The program dies with this process.
 [[nodiscard]] Result<Ended> run_program(const Execution& execution);
