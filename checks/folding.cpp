@@ -41,13 +41,10 @@ const PciDevice* on_bus(const Snapshot& snapshot, const std::string& name) {
 
 // Empty for devices that are not grouped.
 std::string_view plural_of(PciKind kind) {
-  constexpr std::array kPlurals{
-      std::pair{PciKind::gpu, "GPUs"}, std::pair{PciKind::nvswitch, "NVSwitches"},
-      std::pair{PciKind::hca, "HCAs"}, std::pair{PciKind::nvme, "NVMe controllers"}};
-  for (const auto& [each, plural] : kPlurals) {
-    if (each == kind) return plural;
-  }
-  return "";
+  // In the order of the enumeration.
+  constexpr std::array<std::string_view, kPciKindWords.size()> kPlurals{
+      "GPUs", "NVSwitches", "HCAs", "", "NVMe controllers", ""};
+  return kPlurals.at(static_cast<std::size_t>(kind));
 }
 
 bool is_gpu_name(std::string_view name) {

@@ -8,22 +8,11 @@
 
 namespace muster::checks::pci {
 
-[[nodiscard]] inline std::string_view word_for(PciKind kind) {
-  switch (kind) {
-    case PciKind::gpu:
-      return "GPU";
-    case PciKind::nvswitch:
-      return "NVSwitch";
-    case PciKind::hca:
-      return "HCA";
-    case PciKind::ethernet:
-      return "Ethernet controller";
-    case PciKind::nvme:
-      return "NVMe controller";
-    case PciKind::bridge:
-      return "bridge";
-  }
-  return "device";
+[[nodiscard]] constexpr std::string_view word_for(PciKind kind) {
+  // In the order of the enumeration.
+  constexpr std::array<std::string_view, kPciKindWords.size()> kWords{
+      "GPU", "NVSwitch", "HCA", "Ethernet controller", "NVMe controller", "bridge"};
+  return kWords.at(static_cast<std::size_t>(kind));
 }
 
 // "8 HCAs", "1 NVSwitch", "2 NVSwitches".
