@@ -56,71 +56,51 @@ struct AskedCheck {
   return AllOf(is(outcome), ::testing::Field("device", &Finding::device, device));
 }
 
-// A Finding without its message. Equals every Finding whose other fields are the same.
+// A finding without its check and message. Equals every Finding whose other fields are the same.
 struct Expected {
-  std::string device = "node";
-  Outcome outcome = Outcome::pass;
-  Value observed{};
-  Value limit{};
-  std::string unit{};
-  Remedy remedy = Remedy::none;
-  std::string code{};
-  std::string category{};
-  std::vector<SeenBy> seen_by{};
+  Finding finding;
 };
 
-[[nodiscard]] inline bool operator==(const Finding& finding, const Expected& expected) {
-  return finding.device == expected.device && finding.outcome == expected.outcome &&
-         finding.observed == expected.observed && finding.limit == expected.limit &&
-         finding.unit == expected.unit && finding.remedy == expected.remedy &&
-         finding.code == expected.code && finding.category == expected.category &&
-         finding.seen_by == expected.seen_by;
+[[nodiscard]] inline bool operator==(Finding finding, const Expected& expected) {
+  finding.check.clear();
+  finding.message.clear();
+  return finding == expected.finding;
 }
 
 // NOLINTNEXTLINE(readability-identifier-naming): the name that gtest looks for
-inline void PrintTo(const Expected& expected, std::ostream* out) {
-  PrintTo(Finding{.device = expected.device,
-                  .outcome = expected.outcome,
-                  .observed = expected.observed,
-                  .limit = expected.limit,
-                  .unit = expected.unit,
-                  .remedy = expected.remedy,
-                  .code = expected.code,
-                  .category = expected.category,
-                  .seen_by = expected.seen_by},
-          out);
+inline void PrintTo(const Expected& expected, std::ostream* out) { PrintTo(expected.finding, out); }
+
+[[nodiscard]] inline Expected finds(Outcome outcome, std::string_view device,
+                                    Remedy remedy = Remedy::none, checks::Values values = {},
+                                    std::string code = {}, std::vector<SeenBy> seen_by = {}) {
+  Finding finding = checks::about(device, outcome, "", remedy, std::move(values));
+  finding.code = std::move(code);
+  finding.seen_by = std::move(seen_by);
+  return {std::move(finding)};
 }
 
-[[nodiscard]] inline Expected passes(std::string device = "node") {
-  return {.device = std::move(device), .outcome = Outcome::pass};
+[[nodiscard]] inline Expected passes(std::string_view device = "node") {
+  return finds(Outcome::pass, device);
 }
 
-[[nodiscard]] inline Expected skips(std::string device = "node") {
-  return {.device = std::move(device), .outcome = Outcome::skip};
+[[nodiscard]] inline Expected skips(std::string_view device = "node") {
+  return finds(Outcome::skip, device);
 }
 
-[[nodiscard]] inline Expected unknown(std::string device = "node") {
-  return {.device = std::move(device), .outcome = Outcome::unknown};
+[[nodiscard]] inline Expected unknown(std::string_view device = "node") {
+  return finds(Outcome::unknown, device);
 }
 
-[[nodiscard]] inline Expected finds(Outcome outcome, std::string device, Remedy remedy,
-                                    checks::Values values = {}, std::string code = {}) {
-  return {.device = std::move(device),
-          .outcome = outcome,
-          .observed = std::move(values.observed),
-          .limit = std::move(values.limit),
-          .unit = std::move(values.unit),
-          .remedy = remedy,
-          .code = std::move(code)};
+[[nodiscard]] inline Expected fails(std::string_view device, Remedy remedy,
+                                    checks::Values values = {}, std::string code = {},
+                                    std::vector<SeenBy> seen_by = {}) {
+  return finds(Outcome::fail, device, remedy, std::move(values), std::move(code),
+               std::move(seen_by));
 }
 
-[[nodiscard]] inline Expected fails(std::string device, Remedy remedy, checks::Values values = {},
-                                    std::string code = {}) {
-  return finds(Outcome::fail, std::move(device), remedy, std::move(values), std::move(code));
-}
-
-[[nodiscard]] inline Expected warns(std::string device, Remedy remedy, checks::Values values = {}) {
-  return finds(Outcome::warn, std::move(device), remedy, std::move(values));
+[[nodiscard]] inline Expected warns(std::string_view device, Remedy remedy,
+                                    checks::Values values = {}) {
+  return finds(Outcome::warn, device, remedy, std::move(values));
 }
 
 // The findings of a check in one case, and the expected ones.

@@ -53,11 +53,9 @@ Expected held(Outcome outcome, const std::string& words) {
                {words, "none"});
 }
 
-Expected hot(Outcome outcome, const std::string& words) {
-  Expected finding = held(outcome, words);
-  finding.code = "NHC2017";
-  finding.seen_by = {{.check = "gpu.temperature", .device = "gpu0"}};
-  return finding;
+Expected hot(Outcome outcome, const std::string& words, const std::string& gpu = "gpu0") {
+  return finds(outcome, gpu, held(outcome, words).finding.remedy, {words, "none"}, "NHC2017",
+               {{"gpu.temperature", gpu}});
 }
 
 TEST(GpuClocksTest, PassesNormalReasons) {
@@ -185,10 +183,8 @@ TEST(GpuClocksTest, ThePowerBrakeOfAllGpusIsTheNodes) {
   gpu_of(node, 1).clocks.reasons = 0x80U;
   EXPECT_THAT(judge_clocks(node), ElementsAre(node_wide));
   gpu_of(node, 1).clocks.reasons = 0xa0U;
-  Expected warm = hot(Outcome::warn, "software thermal slowdown");
-  warm.device = "gpu1";
-  warm.seen_by.front().device = "gpu1";
-  EXPECT_THAT(judge_clocks(node), ElementsAre(node_wide, warm));
+  EXPECT_THAT(judge_clocks(node),
+              ElementsAre(node_wide, hot(Outcome::warn, "software thermal slowdown", "gpu1")));
   gpu_of(node, 1).clocks.reasons = 0xc0U;
   EXPECT_EQ(judge_clocks(node).front(), held(Outcome::fail, "hardware power brake"));
 }

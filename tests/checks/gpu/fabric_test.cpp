@@ -11,18 +11,13 @@ constexpr AskedCheck judge{checks::gpu_fabric::check, linked_node::profile};
 GpuFabric& fabric_of(Snapshot& node, std::size_t index) { return *gpu_of(node, index).fabric; }
 
 Expected bad(std::string observed, Remedy remedy) {
-  return {.device = "gpu0",
-          .outcome = Outcome::fail,
-          .observed = std::move(observed),
-          .limit = "completed"s,
-          .remedy = remedy,
-          .seen_by = {{.check = "gpu.nvlink_state", .device = "gpu0"}}};
+  return fails("gpu0", remedy, {std::move(observed), "completed"s}, "",
+               {{"gpu.nvlink_state", "gpu0"}});
 }
 
-Expected unsound(const std::string& faults, Remedy remedy) {
-  Expected finding = bad(faults, remedy);
-  finding.limit = "healthy"s;
-  return finding;
+Expected unsound(std::string faults, Remedy remedy, Outcome outcome = Outcome::fail) {
+  return finds(outcome, "gpu0", remedy, {std::move(faults), "healthy"s}, "",
+               {{"gpu.nvlink_state", "gpu0"}});
 }
 
 TEST(GpuFabricTest, ACleanHealthMaskHasManyForms) {
@@ -66,7 +61,8 @@ TEST(GpuFabricTest, FailsAGpuThatWaitsForTheFabricManager) {
     Snapshot node = linked_node::node();
     fabric_of(node, 0).state = state;
     Expected waiting = bad(word, Remedy::restart_service);
-    waiting.seen_by.push_back({.check = "host.services", .device = "nvidia-fabricmanager*"});
+    waiting.finding.seen_by.push_back(
+        {.check = "host.services", .device = "nvidia-fabricmanager*"});
     EXPECT_THAT(judge(node), ElementsAre(waiting, passes()));
   }
 }
@@ -125,9 +121,7 @@ TEST(GpuFabricTest, ImexRunsWithADomainAndAChannelIfItIsWanted) {
   node.services = observed(std::move(services));
   EXPECT_THAT(judge(node, profile), ElementsAre(passes()));
   const auto failure = [](Remedy remedy) {
-    Expected expected = fails("nvidia-imex.service", remedy);
-    expected.seen_by = {{"host.services", "nvidia-imex.service"}};
-    return expected;
+    return fails("nvidia-imex.service", remedy, {}, "", {{"host.services", "nvidia-imex.service"}});
   };
   Snapshot sick = node;
   sick.nvml->imex_channel = false;
@@ -143,15 +137,11 @@ TEST(GpuFabricTest, ReportsOnceThatAllGpusWait) {
   Snapshot node = linked_node::node();
   fabric_of(node, 0).state = 2;
   fabric_of(node, 1).state = 2;
-  Expected all{.device = "node",
-               .outcome = Outcome::fail,
-               .observed = "still in progress"s,
-               .limit = "completed"s,
-               .remedy = Remedy::restart_service,
-               .seen_by = {{.check = "host.services", .device = "nvidia-fabricmanager*"}}};
+  auto all = fails("node", Remedy::restart_service, {"still in progress"s, "completed"s}, "",
+                   {{"host.services", "nvidia-fabricmanager*"}});
   EXPECT_THAT(judge(node), ElementsAre(all));
   fabric_of(node, 1).state = 1;
-  all.observed = "not started"s;
+  all.finding.observed = "not started"s;
   EXPECT_THAT(judge(node), ElementsAre(all));
 }
 
@@ -195,26 +185,25 @@ TEST(GpuFabricTest, TheSummaryCountsWithoutFaultsInTheMask) {
   EXPECT_THAT(judge(node),
               ElementsAre(unsound("NVML calls it unhealthy", Remedy::reboot), passes()));
   fabric_of(node, 0).health_summary = 3U;
-  Expected limited = unsound("it has limited capacity", Remedy::watch);
-  limited.outcome = Outcome::warn;
-  EXPECT_THAT(judge(node), ElementsAre(limited, passes()));
+  EXPECT_THAT(
+      judge(node),
+      ElementsAre(unsound("it has limited capacity", Remedy::watch, Outcome::warn), passes()));
 }
 
 TEST(GpuFabricTest, NamesTheGpuInAnotherClusterOrClique) {
   Snapshot node = linked_node::node_of(4);
-  Expected apart =
-      fails("gpu3", Remedy::fix_config, {"cluster none clique 7", "cluster none clique 0"});
+  const auto apart = [](const char* observed, const char* usual) {
+    return fails("gpu3", Remedy::fix_config, {observed, usual});
+  };
   fabric_of(node, 3).clique = 7;
-  EXPECT_THAT(judge(node), ElementsAre(apart));
+  EXPECT_THAT(judge(node), ElementsAre(apart("cluster none clique 7", "cluster none clique 0")));
   for (std::size_t i = 0; i < 4; ++i) {
     fabric_of(node, i).clique = 0;
     fabric_of(node, i).cluster = "0a0b";
   }
   EXPECT_THAT(judge(node), ElementsAre(passes()));
   fabric_of(node, 3).cluster.clear();
-  apart.observed = "cluster none clique 0"s;
-  apart.limit = "cluster 0a0b clique 0"s;
-  EXPECT_THAT(judge(node), ElementsAre(apart));
+  EXPECT_THAT(judge(node), ElementsAre(apart("cluster none clique 0", "cluster 0a0b clique 0")));
 }
 
 TEST(GpuFabricTest, ReportsOnceThatGpusAreInDifferentCliques) {

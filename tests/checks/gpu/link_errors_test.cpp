@@ -15,10 +15,10 @@ Snapshot seen() {
   return node;
 }
 
-Expected bad(Outcome outcome, Value observed, Value limit) {
+Expected bad(Outcome outcome, checks::Values values) {
   return finds(outcome, "gpu0",
                outcome == Outcome::fail ? Remedy::report_to_provider : Remedy::watch,
-               {std::move(observed), std::move(limit)});
+               std::move(values));
 }
 
 TEST(GpuNvlinkErrorsTest, LeavesAnInactiveLinkToGpuNvlinkState) {
@@ -52,19 +52,15 @@ TEST(GpuNvlinkErrorsTest, TheFirstRunJudgesTheBitErrorRateOnly) {
 TEST(GpuNvlinkErrorsTest, FailsABitErrorRateAboveTheLimitAtOnce) {
   Snapshot node = linked_node::node();
   link_of(node, 0, 4).ber = 2e-11;
-  EXPECT_EQ(judge_nvlink(node).front(), bad(Outcome::fail, 2e-11, 1e-12));
+  EXPECT_EQ(judge_nvlink(node).front(), bad(Outcome::fail, {2e-11, 1e-12}));
   link_of(node, 0, 11).ber = 3e-10;
-  EXPECT_EQ(judge_nvlink(node).front(), bad(Outcome::fail, 3e-10, 1e-12));
+  EXPECT_EQ(judge_nvlink(node).front(), bad(Outcome::fail, {3e-10, 1e-12}));
   link_of(node, 0, 4).ber = 1e-12;
   link_of(node, 0, 11).ber = 0.0;
   EXPECT_EQ(judge_nvlink(node).front().outcome, Outcome::pass);
 }
 
-Expected checksums(double rate) {
-  Expected finding = bad(Outcome::fail, rate, 100.0);
-  finding.unit = "per second";
-  return finding;
-}
+Expected checksums(double rate) { return bad(Outcome::fail, {rate, 100.0, "per second"}); }
 
 TEST(GpuNvlinkErrorsTest, FailsAHundredChecksumErrorsPerSecond) {
   Snapshot node = seen();
@@ -86,11 +82,9 @@ TEST(GpuNvlinkErrorsTest, ABurstIsARateOverAnHour) {
 TEST(GpuNvlinkErrorsTest, WarnsOfRecoveriesAndReplays) {
   Snapshot node = seen();
   link_of(node, 0, 4).replays = 12U;
-  EXPECT_THAT(judge_nvlink(node),
-              ElementsAre(bad(Outcome::warn, std::int64_t{12}, std::int64_t{0}), passes()));
+  EXPECT_THAT(judge_nvlink(node), ElementsAre(bad(Outcome::warn, {12, 0}), passes()));
   link_of(node, 0, 4).recoveries = 1U;
-  EXPECT_THAT(judge_nvlink(node),
-              ElementsAre(bad(Outcome::warn, std::int64_t{1}, std::int64_t{0}), passes()));
+  EXPECT_THAT(judge_nvlink(node), ElementsAre(bad(Outcome::warn, {1, 0}), passes()));
   link_of(node, 0, 5).recoveries = 3U;
   EXPECT_EQ(judge_nvlink(node).front(), warns("gpu0", Remedy::watch, {3, 0}));
 }
@@ -116,7 +110,7 @@ TEST(GpuNvlinkErrorsTest, ReportsOnlyTheWorstOfOneGpu) {
   link.crc = 720000U;
   EXPECT_THAT(judge_nvlink(node), ElementsAre(checksums(200), passes()));
   link.ber = 2e-11;
-  EXPECT_THAT(judge_nvlink(node), ElementsAre(bad(Outcome::fail, 2e-11, 1e-12), passes()));
+  EXPECT_THAT(judge_nvlink(node), ElementsAre(bad(Outcome::fail, {2e-11, 1e-12}), passes()));
 }
 
 TEST(GpuNvlinkErrorsTest, StartsAfreshIfCountersWentDown) {
@@ -212,13 +206,8 @@ TEST(GpuNvlinkErrorsTest, BlackwellsCountersAreJudged) {
 constexpr AskedCheck judge_pcie{checks::gpu_pcie_replay::check, linked_node::profile};
 
 Expected too_many(double per_minute, double limit) {
-  return {.device = "gpu0",
-          .outcome = Outcome::warn,
-          .observed = per_minute,
-          .limit = limit,
-          .unit = "per minute",
-          .remedy = Remedy::watch,
-          .seen_by = {{.check = "pci.errors", .device = "0001:00:00.0"}}};
+  return finds(Outcome::warn, "gpu0", Remedy::watch, {per_minute, limit, "per minute"}, "",
+               {{"pci.errors", "0001:00:00.0"}});
 }
 
 TEST(GpuPcieReplayTest, WarnsOfMoreThanTheLinksBitRateAllows) {

@@ -98,14 +98,8 @@ TEST(GpuNvlinkStateTest, AmongPeersFailsAGpuWithoutLinksOnlyBehindSwitches) {
 }
 
 Expected dead(Remedy remedy) {
-  return {.device = "node",
-          .outcome = Outcome::fail,
-          .observed = std::int64_t{0},
-          .limit = std::int64_t{18},
-          .unit = "links",
-          .remedy = remedy,
-          .seen_by = {{.check = "gpu.fabric", .device = "node"},
-                      {.check = "host.services", .device = "nvidia-fabricmanager*"}}};
+  return fails("node", remedy, {0, 18, "links"}, "",
+               {{"gpu.fabric", "node"}, {"host.services", "nvidia-fabricmanager*"}});
 }
 
 TEST(GpuNvlinkStateTest, ReportsOnceThatNoGpuHasALink) {
@@ -163,11 +157,9 @@ TEST(GpuNvlinkStateTest, WithoutAnExpectedSpeedOnlyLinksAreCounted) {
 TEST(GpuNvlinkStateTest, FailsActiveLinksWithoutAPeer) {
   Snapshot node = linked_node::node();
   link_of(node, 0, 4).remote_type = 255U;
-  Expected alone = fails("gpu0", Remedy::reboot, {1, 0, "links"});
-  EXPECT_THAT(judge(node), ElementsAre(alone, passes()));
+  EXPECT_THAT(judge(node), ElementsAre(fails("gpu0", Remedy::reboot, {1, 0, "links"}), passes()));
   link_of(node, 0, 5).remote_type = 255U;
-  alone.observed = std::int64_t{2};
-  EXPECT_THAT(judge(node), ElementsAre(alone, passes()));
+  EXPECT_THAT(judge(node), ElementsAre(fails("gpu0", Remedy::reboot, {2, 0, "links"}), passes()));
 }
 
 TEST(GpuNvlinkStateTest, IfNvmlKnowsNoPeerAtAllNoneIsMissing) {

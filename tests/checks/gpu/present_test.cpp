@@ -9,13 +9,8 @@ namespace {
 constexpr AskedCheck judge{checks::gpu_present::check, gpu_node::profile};
 
 // Refers to the one incident of all GPUs in the log.
-Expected lost(std::string device, Remedy remedy, std::string code = {}, Value observed = {}) {
-  return {.device = std::move(device),
-          .outcome = Outcome::fail,
-          .observed = std::move(observed),
-          .remedy = remedy,
-          .code = std::move(code),
-          .seen_by = {{"gpu.xid", "node"}}};
+Expected lost(std::string_view device, Remedy remedy, std::string code = {}, Value observed = {}) {
+  return fails(device, remedy, {std::move(observed)}, std::move(code), {{"gpu.xid", "node"}});
 }
 
 TEST(GpuPresentTest, AGpuWithoutAddressIsUnknown) {
@@ -28,9 +23,8 @@ TEST(GpuPresentTest, AGpuWithoutAddressIsUnknown) {
 TEST(GpuPresentTest, FailsMissingGpusUnlessPciDevicesNamesThem) {
   Snapshot node = gpu_node::node();
   node.nvml->gpus.pop_back();
-  Expected missing = fails("node", Remedy::report_to_provider, {1, 2});
-  missing.seen_by = {{.check = "pci.devices", .device = "*"}};
-  EXPECT_THAT(judge(node), ElementsAre(missing));
+  EXPECT_THAT(judge(node), ElementsAre(fails("node", Remedy::report_to_provider, {1, 2}, "",
+                                             {{"pci.devices", "*"}})));
 }
 
 TEST(GpuPresentTest, NamesTheCallThatDidNotReturn) {

@@ -358,7 +358,7 @@ TEST(GpuXidTest, ARecoveryNoLongerAskedForWasDone) {
   snapshot.nvml->gpus[0].recovery_action = 0U;
   EXPECT_THAT(failures(snapshot), ElementsAre());
   // Reports show a pass with a remedy.
-  EXPECT_EQ(only(snapshot), (Expected{.device = "gpu0", .observed = 95, .remedy = Remedy::watch}));
+  EXPECT_EQ(only(snapshot), finds(Outcome::pass, "gpu0", Remedy::watch, {95}));
   EXPECT_THAT(only(snapshot).message, HasSubstr("), withdrawn, 60 min ago"));
   // An older driver without this call.
   snapshot.nvml->gpus[0].recovery_action = absent();

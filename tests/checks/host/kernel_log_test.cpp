@@ -47,8 +47,8 @@ TEST(HostKernelLogTest, CountsRepeatsAsLinesOfOneIncident) {
 
 TEST(HostKernelLogTest, SeparatesDevices) {
   Expected nvme = failure("nvme0n1", 1);
-  nvme.seen_by = {{.check = "host.nvme", .device = "nvme0"},
-                  {.check = "host.nvme", .device = "nvme0n*"}};
+  nvme.finding.seen_by = {{.check = "host.nvme", .device = "nvme0"},
+                          {.check = "host.nvme", .device = "nvme0n*"}};
   EXPECT_THAT(judge(node({said_at(7140, "I/O error, dev sda, sector 1"),
                           said_at(7140, "I/O error, dev nvme0n1, sector 1")})),
               ElementsAre(nvme, failure("sda", 1)));

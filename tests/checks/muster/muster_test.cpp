@@ -22,11 +22,7 @@ Profile fatal_mounts() {
 constexpr AskedCheck judged{checks::muster_probes::check, fatal_mounts};
 
 Expected hung(const char* probe, Remedy remedy) {
-  return {.device = probe,
-          .outcome = Outcome::unknown,
-          .observed = std::string("timeout"),
-          .limit = std::string("ok"),
-          .remedy = remedy};
+  return finds(Outcome::unknown, probe, remedy, {"timeout"s, "ok"s});
 }
 
 TEST(MusterProbesTest, PassesWhenNothingHungOrFailed) {
@@ -57,15 +53,9 @@ TEST(MusterProbesTest, AnotherProbeThatHangsOrFailsIsUnknown) {
   Snapshot snapshot;
   snapshot.pci = {.status = Status::timeout, .reason = "no answer within 5 s"};
   snapshot.cpu = {.status = Status::error, .reason = "killed by signal 11"};
-  EXPECT_THAT(judged(snapshot), ElementsAre(Expected{.device = "cpu",
-                                                     .outcome = Outcome::unknown,
-                                                     .observed = std::string("error"),
-                                                     .limit = std::string("ok")},
-                                            Expected{.device = "pci",
-                                                     .outcome = Outcome::unknown,
-                                                     .observed = std::string("timeout"),
-                                                     .limit = std::string("ok"),
-                                                     .remedy = Remedy::reboot}));
+  EXPECT_THAT(judged(snapshot),
+              ElementsAre(finds(Outcome::unknown, "cpu", Remedy::none, {"error"s, "ok"s}),
+                          finds(Outcome::unknown, "pci", Remedy::reboot, {"timeout"s, "ok"s})));
 }
 
 TEST(MusterProbesTest, ADriverOfGpusThatHangsHasItsCode) {
@@ -75,14 +65,9 @@ TEST(MusterProbesTest, ADriverOfGpusThatHangsHasItsCode) {
   profile.muster->probes.fatal = {"nvml", "mounts"};
   profile.gpu->present.count = 8;
   const auto report = judge(snapshot, profile, {.only = {"muster.probes", "gpu.*"}});
-  EXPECT_EQ(report.findings.front(),
-            (Expected{.device = "nvml",
-                      .outcome = Outcome::fail,
-                      .observed = std::string("timeout"),
-                      .limit = std::string("ok"),
-                      .remedy = Remedy::reboot,
-                      .code = "NHC2015",
-                      .category = "Resource.Hpc.Unhealthy.UnhealthyGPUNvidiasmi"}));
+  auto hangs = fails("nvml", Remedy::reboot, {"timeout"s, "ok"s}, "NHC2015");
+  hangs.finding.category = "Resource.Hpc.Unhealthy.UnhealthyGPUNvidiasmi";
+  EXPECT_EQ(report.findings.front(), hangs);
   // The fault is reported once; facts of the driver are unknown.
   for (const auto& check : report.checks) {
     EXPECT_EQ(check.outcome == Outcome::fail, check.id == "muster.probes") << check.id;

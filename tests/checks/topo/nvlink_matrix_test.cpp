@@ -31,14 +31,14 @@ Snapshot bridged() {
   return node;
 }
 
-Expected wrong(Value observed, Value limit) {
-  return fails("gpu0", Remedy::report_to_provider, {std::move(observed), std::move(limit)});
+Expected wrong(checks::Values values) {
+  return fails("gpu0", Remedy::report_to_provider, std::move(values));
 }
 
 TEST(TopoNvlinkMatrixTest, FailsLinksThatLeadToSomethingElse) {
   Snapshot node = linked_node::node();
   link_of(node, 0, 4).remote_type = 0U;
-  EXPECT_THAT(judge(node), ElementsAre(wrong("a GPU"s, "a switch"s)));
+  EXPECT_THAT(judge(node), ElementsAre(wrong({"a GPU", "a switch"})));
   link_of(node, 0, 5).remote_type = 0U;
   EXPECT_EQ(judge(node).front(), fails("gpu0", Remedy::report_to_provider, {"a GPU", "a switch"}));
   link_of(node, 0, 4).remote_type = 1U;
@@ -88,7 +88,7 @@ TEST(TopoNvlinkMatrixTest, PassesBridgedPairs) {
 TEST(TopoNvlinkMatrixTest, FailsADirectLinkThatEndsInASwitch) {
   Snapshot node = bridged();
   link_of(node, 0, 4).remote_type = 2U;
-  EXPECT_THAT(judge(node, direct()), ElementsAre(wrong("a switch"s, "a GPU"s)));
+  EXPECT_THAT(judge(node, direct()), ElementsAre(wrong({"a switch", "a GPU"})));
 }
 
 TEST(TopoNvlinkMatrixTest, FailsABridgeOnTheWrongPair) {
@@ -98,15 +98,13 @@ TEST(TopoNvlinkMatrixTest, FailsABridgeOnTheWrongPair) {
   }
   EXPECT_THAT(judge(node, direct(1)), ElementsAre(passes()));
   EXPECT_THAT(judge(node, direct(1, {{address(0), {address(1)}}})),
-              ElementsAre(wrong("0003:00:00.0"s, "0002:00:00.0"s)));
+              ElementsAre(wrong({"0003:00:00.0", "0002:00:00.0"})));
 }
 
 TEST(TopoNvlinkMatrixTest, FailsAnotherNumberOfNeighbours) {
   Snapshot node = bridged();
   lead(link_of(node, 0, 4), 2);
-  Expected finding = wrong(std::int64_t{2}, std::int64_t{1});
-  finding.unit = "GPUs";
-  EXPECT_THAT(judge(node, direct(1)), ElementsAre(finding));
+  EXPECT_THAT(judge(node, direct(1)), ElementsAre(wrong({2, 1, "GPUs"})));
   EXPECT_THAT(
       judge(node, direct(2)),
       ElementsAre(is(Outcome::fail, "gpu1"), is(Outcome::fail, "gpu2"), is(Outcome::fail, "gpu3")));
@@ -123,10 +121,10 @@ TEST(TopoNvlinkMatrixTest, FailsALinkToNoOtherGpuOfTheNode) {
   Snapshot node = bridged();
   lead(link_of(node, 0, 4), 0);
   EXPECT_THAT(judge(node, direct()),
-              ElementsAre(wrong("0001:00:00.0"s, "another GPU of this node"s)));
+              ElementsAre(wrong({"0001:00:00.0", "another GPU of this node"})));
   lead(link_of(node, 0, 4), 8);
   EXPECT_THAT(judge(node, direct()),
-              ElementsAre(wrong("0009:00:00.0"s, "another GPU of this node"s)));
+              ElementsAre(wrong({"0009:00:00.0", "another GPU of this node"})));
 }
 
 TEST(TopoNvlinkMatrixTest, AGpuThatIsNotListedMayBeTheOtherEnd) {
