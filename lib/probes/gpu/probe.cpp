@@ -30,10 +30,9 @@ constexpr unsigned kMaxGpus = 64;  // each has its own thread
 
 using WatchedGpu = std::shared_ptr<Watched<GpuFacts>>;
 
-Nvml unusable(Nvml facts, std::string trouble, int code) {
+void set_trouble(Nvml& facts, std::string trouble, int code) {
   facts.trouble = std::move(trouble);
   facts.trouble_code = code;
-  return facts;
 }
 
 void open_nvml(const std::string& named, Watched<Opened>& watched) {
@@ -51,8 +50,7 @@ void open_nvml(const std::string& named, Watched<Opened>& watched) {
   Caller call(functions, [&](std::string_view name) { watched.calling(name); });
   int code = call(functions.init);
   if (code != nvml::kOk) {
-    opened.facts =
-        unusable(std::move(opened.facts), call.error(functions.init, code).message, code);
+    set_trouble(opened.facts, call.error(functions.init, code).message, code);
     return watched.publish(opened);
   }
   constexpr std::size_t kVersion = 80;
@@ -68,13 +66,12 @@ void open_nvml(const std::string& named, Watched<Opened>& watched) {
   watched.publish(opened);
   code = call(functions.count, &opened.count);
   if (code != nvml::kOk) {
-    opened.facts =
-        unusable(std::move(opened.facts), call.error(functions.count, code).message, code);
+    set_trouble(opened.facts, call.error(functions.count, code).message, code);
   } else if (opened.count > kMaxGpus) {
-    opened.facts = unusable(std::move(opened.facts),
-                            fmt::format("{} reports {} GPUs, and muster reads at most {}",
-                                        functions.count.name, opened.count, kMaxGpus),
-                            nvml::kOk);
+    set_trouble(opened.facts,
+                fmt::format("{} reports {} GPUs, and muster reads at most {}", functions.count.name,
+                            opened.count, kMaxGpus),
+                nvml::kOk);
   }
   watched.publish(opened);
 }
@@ -256,9 +253,10 @@ Section<Nvml> probe_nvml(const Root& root, const NvmlOptions& options, Clock::ti
   facts.imex_channel = has_imex_channel(root);
   if (!opened.library) {
     const int code = opened.error.missing ? nvml::kLibraryNotFound : nvml::kFunctionNotFound;
-    return observed(unusable(std::move(facts), opened.error.message, code));
+    set_trouble(facts, opened.error.message, code);
+  } else if (facts.trouble.empty()) {
+    read_gpus(root, opened, options, until, facts);
   }
-  if (facts.trouble.empty()) read_gpus(root, opened, options, until, facts);
   return observed(std::move(facts));
 }
 
