@@ -4,13 +4,12 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <condition_variable>
 #include <deque>
-#include <mutex>
-#include <optional>
+#include <functional>
+#include <future>
 #include <thread>
 #include <utility>
+#include <vector>
 
 #include "fleet/ask.hpp"
 #include "fleet/fleet_command.hpp"
@@ -36,71 +35,37 @@ Batch parse(std::vector<NamedDocument> documents, const JudgeSnapshot& judge) {
   return batch;
 }
 
-// Reads and parses batches of documents on threads, some ahead of the caller, which gets them in
-// the order of the source.
+// Reads the next documents on one thread and parses earlier ones on others, ahead of the caller,
+// which gets them in the order of the source.
 class BatchesAhead {
  public:
   BatchesAhead(DocumentSource& source, const JudgeSnapshot& judge)
       : source_(source), judge_(judge) {
-    const auto count = std::max(1U, std::thread::hardware_concurrency());
-    for (unsigned i = 0; i < count; ++i) threads_.emplace_back([this] { parse_ahead(); });
+    read_ahead();
   }
-
-  ~BatchesAhead() {
-    const std::lock_guard lock(mutex_);
-    ended_ = true;
-    changed_.notify_all();
-  }
-
-  BatchesAhead(const BatchesAhead&) = delete;
-  BatchesAhead& operator=(const BatchesAhead&) = delete;
 
   // Returns an empty batch at the end, after which it must not be called again.
   [[nodiscard]] Batch next() {
-    std::unique_lock lock(mutex_);
-    changed_.wait(lock, [&] { return !ahead_.empty() && ahead_.front(); });
-    auto batch = *std::move(ahead_.front());
-    ahead_.pop_front();
-    changed_.notify_all();
+    while (reading_.valid() && parsing_.size() <= std::thread::hardware_concurrency()) {
+      auto documents = reading_.get();
+      if (!documents.empty()) read_ahead();
+      parsing_.push_back(
+          std::async(std::launch::async, parse, std::move(documents), std::cref(judge_)));
+    }
+    auto batch = parsing_.front().get();
+    parsing_.pop_front();
     return batch;
   }
 
  private:
-  using Place = std::optional<Batch>;  // empty while the batch is being parsed
-
-  void parse_ahead() {
-    for (;;) {
-      std::vector<NamedDocument> documents;
-      Place* const place = read(documents);
-      if (place == nullptr) return;
-      auto batch = parse(std::move(documents), judge_);
-      const std::lock_guard lock(mutex_);
-      *place = std::move(batch);
-      changed_.notify_all();
-    }
-  }
-
-  // Returns where the batch of the documents belongs; null after the end.
-  [[nodiscard]] Place* read(std::vector<NamedDocument>& documents) {
-    constexpr std::size_t kMostAhead = 64;
-    const std::lock_guard reading(reading_);
-    std::unique_lock lock(mutex_);
-    changed_.wait(lock, [&] { return ended_ || ahead_.size() < kMostAhead; });
-    if (ended_) return nullptr;
-    lock.unlock();
-    documents = source_.next();
-    lock.lock();
-    if (documents.empty()) ended_ = true;
-    return &ahead_.emplace_back();
+  void read_ahead() {
+    reading_ = std::async(std::launch::async, [this] { return source_.next(); });
   }
 
   DocumentSource& source_;
   const JudgeSnapshot& judge_;
-  std::mutex reading_, mutex_;
-  std::condition_variable changed_;
-  std::deque<Place> ahead_;
-  bool ended_ = false;
-  std::vector<std::jthread> threads_;  // joined first
+  std::future<std::vector<NamedDocument>> reading_;  // none after the end
+  std::deque<std::future<Batch>> parsing_;
 };
 
 }  // namespace
