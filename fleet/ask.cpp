@@ -51,8 +51,8 @@ Result<std::int64_t> parse_time(std::string_view text, std::int64_t now) {
                   printable(text, 40)));
 }
 
-std::int64_t since_of(const app::FleetCommand& command, std::int64_t newest) {
-  return command.since ? newest - static_cast<std::int64_t>(command.since->value) : 0;
+std::int64_t since_of(const app::FleetCommand& command, const Nodes& nodes) {
+  return command.since ? newest_of(nodes) - static_cast<std::int64_t>(command.since->value) : 0;
 }
 
 std::string screen(const std::vector<std::string>& lines, std::size_t width) {

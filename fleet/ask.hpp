@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "fleet/fleet_command.hpp"
+#include "fleet/readings.hpp"
 #include "fleet/sqlite.hpp"
 #include "lib/base/json_write.hpp"
 #include "lib/base/result.hpp"
@@ -50,15 +51,16 @@ namespace muster::fleet {
 [[nodiscard]] std::string with_unit(double value, std::string_view unit);
 
 // Returns the time that --since asks for, relative to the newest report; 0 without --since.
-[[nodiscard]] std::int64_t since_of(const app::FleetCommand& command, std::int64_t newest);
+[[nodiscard]] std::int64_t since_of(const app::FleetCommand& command, const Nodes& nodes);
 
-// Calls `ask(Database&)` and delivers its answer as JSON, or as the text that `to_text(answer,
-// width)` returns.
+// Calls `ask(Database&, const Nodes&)` with the nodes of --cluster, and delivers its answer as
+// JSON, or as the text that `to_text(answer, width)` returns.
 template <class Ask, class ToText>
 [[nodiscard]] int answer_question(const app::FleetCommand& command, const Caller& caller,
                                   const Ask& ask, const ToText& to_text) {
   return answer(command, caller, [&](Database& database) -> Result<std::string> {
-    TRY_ASSIGN(const auto found, ask(database));
+    TRY_ASSIGN(const auto nodes, read_nodes(database, command.cluster));
+    TRY_ASSIGN(const auto found, ask(database, nodes));
     if (command.form == app::FleetCommand::Form::json) {
       return fmt::format("{}\n", to_json_line(found));
     }

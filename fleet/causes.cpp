@@ -399,23 +399,19 @@ int run_fleet_causes(const FleetCommand& command, const Caller& caller) {
   if (*by == fleet::CausesBy::action) {
     return fleet::answer_question(
         command, caller,
-        [&](fleet::Database& database) -> Result<fleet::ActionsAnswer> {
-          TRY_ASSIGN(const auto nodes, fleet::read_nodes(database, command.cluster));
-          return fleet::ask_actions(database, nodes,
-                                    fleet::since_of(command, fleet::newest_of(nodes)));
+        [&](fleet::Database& database, const fleet::Nodes& nodes) {
+          return fleet::ask_actions(database, nodes, fleet::since_of(command, nodes));
         },
         fleet::actions_text);
   }
   return fleet::answer_question(
       command, caller,
-      [&](fleet::Database& database) -> Result<fleet::CausesAnswer> {
-        TRY_ASSIGN(const auto nodes, fleet::read_nodes(database, command.cluster));
-        const auto since = fleet::since_of(command, fleet::newest_of(nodes));
+      [&](fleet::Database& database, const fleet::Nodes& nodes) -> Result<fleet::CausesAnswer> {
         fleet::Leaves leaves;
         if (*by == fleet::CausesBy::leaf) {
           TRY_ASSIGN(leaves, fleet::read_leaves(command.topology, nodes));
         }
-        return fleet::ask_causes(database, nodes, *by, since, leaves);
+        return fleet::ask_causes(database, nodes, *by, fleet::since_of(command, nodes), leaves);
       },
       fleet::causes_text);
 }

@@ -246,8 +246,7 @@ namespace muster::app {
 int run_fleet_diff(const FleetCommand& command, const Caller& caller) {
   return fleet::answer_question(
       command, caller,
-      [&](fleet::Database& database) -> Result<fleet::DiffAnswer> {
-        TRY_ASSIGN(const auto nodes, fleet::read_nodes(database, command.cluster));
+      [&](fleet::Database& database, const fleet::Nodes& nodes) {
         return fleet::ask_diff(database, nodes, command.words.at(0), command.words.at(1));
       },
       fleet::diff_text);

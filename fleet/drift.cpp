@@ -205,10 +205,8 @@ namespace muster::app {
 int run_fleet_drift(const FleetCommand& command, const Caller& caller) {
   return fleet::answer_question(
       command, caller,
-      [&](fleet::Database& database) -> Result<fleet::DriftAnswer> {
-        TRY_ASSIGN(const auto nodes, fleet::read_nodes(database, command.cluster));
-        const auto since = fleet::since_of(command, fleet::newest_of(nodes));
-        return fleet::ask_drift(database, nodes, since);
+      [&](fleet::Database& database, const fleet::Nodes& nodes) {
+        return fleet::ask_drift(database, nodes, fleet::since_of(command, nodes));
       },
       fleet::drift_text);
 }

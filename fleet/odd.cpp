@@ -169,13 +169,7 @@ std::string odd_text(const OddAnswer& answer, std::size_t width) {
 namespace muster::app {
 
 int run_fleet_odd(const FleetCommand& command, const Caller& caller) {
-  return fleet::answer_question(
-      command, caller,
-      [&](fleet::Database& database) -> Result<fleet::OddAnswer> {
-        TRY_ASSIGN(const auto nodes, fleet::read_nodes(database, command.cluster));
-        return fleet::ask_odd(database, nodes);
-      },
-      fleet::odd_text);
+  return fleet::answer_question(command, caller, fleet::ask_odd, fleet::odd_text);
 }
 
 }  // namespace muster::app

@@ -427,9 +427,8 @@ int run_fleet_whatif(const FleetCommand& command, const Caller& caller,
   };
   const int status = fleet::answer_question(
       command, caller,
-      [&](fleet::Database& database) -> Result<fleet::WhatifAnswer> {
-        TRY_ASSIGN(const auto nodes, fleet::read_nodes(database, command.cluster));
-        const auto since = fleet::since_of(command, fleet::newest_of(nodes));
+      [&](fleet::Database& database, const fleet::Nodes& nodes) -> Result<fleet::WhatifAnswer> {
+        const auto since = fleet::since_of(command, nodes);
         std::optional<fleet::ValueLimit> limit;
         if (command.settings.size() == 1 && !command.all) {
           TRY_ASSIGN(limit, fleet::value_limit(database, command.settings.front()));
