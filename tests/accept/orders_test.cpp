@@ -19,7 +19,7 @@ std::string error_of(const std::vector<std::string>& words) {
 TEST(NodesTest, ComeFromHostListsAndFiles) {
   const TempDir temp;
   temp.write("order", "# delivery 7\ngpu-9 host=GGBB24 serial=165 group=east\n\ngpu-[10-11]\n");
-  const auto nodes = read_nodes({"gpu-[1-2]", "@" + (temp.path() / "order").string()});
+  const auto nodes = read_nodes({"gpu-[1-2]", "@" + temp.path("order")});
   ASSERT_TRUE(nodes) << nodes.error().message;
   ASSERT_THAT(*nodes, SizeIs(5));
   EXPECT_EQ((*nodes)[2], (OrderedNode{"gpu-9", "GGBB24", "165", "east"}));
@@ -41,7 +41,7 @@ TEST(NodesTest, AreRefusedWithOneSentence) {
 std::string error_in_file(std::string_view text) {
   const TempDir temp;
   temp.write("order", text);
-  const auto error = error_of({"@" + (temp.path() / "order").string()});
+  const auto error = error_of({"@" + temp.path("order")});
   return error.substr(std::min(error.size(), error.find("order:")));
 }
 
@@ -61,7 +61,7 @@ TEST(NodesTest, ANodeAndASerialAreInAFileOnce) {
 TEST(PlanTest, IsReadFromAFileOverTheStandardOne) {
   const TempDir temp;
   temp.write("night.yaml", "soak_s: 36000\nlevel: quick\nsettings: [host.disk.fail_above=95%]\n");
-  const auto plan = read_plan((temp.path() / "night.yaml").string(), {});
+  const auto plan = read_plan(temp.path("night.yaml"), {});
   ASSERT_TRUE(plan) << plan.error().message;
   EXPECT_EQ(plan->name, "night");
   EXPECT_EQ(plan->soak_s, 36'000);
@@ -73,7 +73,7 @@ TEST(PlanTest, IsReadFromAFileOverTheStandardOne) {
 std::string error_in_plan(std::string_view text) {
   const TempDir temp;
   temp.write("bad.yaml", text);
-  const auto plan = read_plan((temp.path() / "bad.yaml").string(), {});
+  const auto plan = read_plan(temp.path("bad.yaml"), {});
   if (plan) return "";
   return plan.error().message.substr(plan.error().message.find("bad.yaml"));
 }

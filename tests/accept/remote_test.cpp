@@ -81,9 +81,8 @@ TEST(UnansweredTest, SaysWhy) {
 class ProgramFleetTest : public ::testing::Test {
  protected:
   [[nodiscard]] EndedStep run(const std::string& script, std::int64_t wait = 20) const {
-    temp_.write("reach", fmt::format("#!/bin/sh\n{}\n", script));
-    ::chmod(program().c_str(), 0755);
-    auto fleet = make_remote_fleet(order_, {.by = program(),
+    temp_.write_program("reach", fmt::format("#!/bin/sh\n{}\n", script));
+    auto fleet = make_remote_fleet(order_, {.by = temp_.path("reach"),
                                             .muster = "/usr/bin/muster",
                                             .folder = temp_.path(),
                                             .variables = {{"PATH", "/usr/bin:/bin"}},
@@ -93,8 +92,6 @@ class ProgramFleetTest : public ::testing::Test {
     const auto ended = (*fleet)->wait((*fleet)->now() + wait);
     return ended.empty() ? EndedStep{.why = "nothing ended"} : ended.front();
   }
-
-  [[nodiscard]] std::string program() const { return (temp_.path() / "reach").string(); }
 
   [[nodiscard]] static std::string framed(const std::string& version) {
     return frame("n1", to_json_line(StepAnswer{.host = "one", .muster = version}));
@@ -153,10 +150,9 @@ TEST(SlurmFleetTest, ANodeThatLeftTheJobIsLostWhileItIsDown) {
   const TempDir temp;
   const auto order = make_order(Plan{}, {{.name = "n1"}});
   for (const std::string state : {"down", "idle*", "idle"}) {
-    temp.write("srun",
-               "#!/bin/sh\necho 'Requested node configuration is not available' >&2\nexit 1");
-    temp.write("sinfo", fmt::format("#!/bin/sh\necho '{}'", state));
-    for (const auto* name : {"srun", "sinfo"}) ::chmod((temp.path() / name).c_str(), 0755);
+    temp.write_program(
+        "srun", "#!/bin/sh\necho 'Requested node configuration is not available' >&2\nexit 1");
+    temp.write_program("sinfo", fmt::format("#!/bin/sh\necho '{}'", state));
     const auto fleet = make_remote_fleet(
         order, {.by = "slurm",
                 .muster = "/x",

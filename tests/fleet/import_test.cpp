@@ -66,10 +66,6 @@ class ImportTest : public ::testing::Test {
     return rows;
   }
 
-  [[nodiscard]] std::string file(const std::string& name) const {
-    return (temp_.path() / name).string();
-  }
-
   TempDir temp_;
   int files_ = 0;
 };
@@ -142,7 +138,7 @@ TEST_F(ImportTest, ContinuesFindingsThatAreNotIncidents) {
   for (const int day : {1, 2, 3, 5, 6, 9, 8, 10, 4, 12}) {
     all.push_back(warned(day, day % 5 > 1));
     add("daily", {all.back()});
-    std::filesystem::remove(file("at-once"));
+    std::filesystem::remove(temp_.path("at-once"));
     add("at-once", all);
     EXPECT_EQ(dump_of("daily"), dump_of("at-once")) << "day " << day;
   }
@@ -302,10 +298,10 @@ TEST_F(ImportTest, KeepsEarlierDocumentsWhenTheDiskIsFull) {
   const auto pages = database.whole("PRAGMA page_count");
   ASSERT_TRUE(database.execute(fmt::format("PRAGMA max_page_count = {}", **pages + 2)));
   const auto reports = eventful_days();
-  std::ofstream(file("many.jsonl")) << fmt::format("{}\n", fmt::join(reports, "\n"));
+  std::ofstream(temp_.path("many.jsonl")) << fmt::format("{}\n", fmt::join(reports, "\n"));
   {
     Importer importer(database, "");
-    DocumentSource source({file("many.jsonl")});
+    DocumentSource source({temp_.path("many.jsonl")});
     const auto done = import_documents(database, importer, source, no_snapshots);
     ASSERT_FALSE(done);
     EXPECT_THAT(done.error().message, HasSubstr("database or disk is full"));
@@ -313,27 +309,28 @@ TEST_F(ImportTest, KeepsEarlierDocumentsWhenTheDiskIsFull) {
   EXPECT_EQ(dump(database), before);
   ASSERT_TRUE(database.execute("PRAGMA max_page_count = 1000000"));
   Importer importer(database, "");
-  DocumentSource source({file("many.jsonl")});
+  DocumentSource source({temp_.path("many.jsonl")});
   EXPECT_TRUE(import_documents(database, importer, source, no_snapshots));
   EXPECT_EQ(importer.counts().reports, reports.size());
 }
 
 TEST_F(ImportTest, ReadsFoldersFilesAndIndentedDocuments) {
   std::filesystem::create_directories(temp_.path() / "spool/deep");
-  std::ofstream(file("spool/one.json")) << report_with("", "healthy", 1) << "\n\n";
-  std::ofstream(file("spool/deep/two.json")) << "{\n" << report_with("", "healthy", 2).substr(1);
-  std::ofstream(file("spool/other.txt")) << "not read";
-  std::ofstream(file("spool/empty.json")) << "";
-  std::ofstream(file("lines")) << report_with("", "healthy", 3) << '\n'
-                               << report_with("", "healthy", 4);
+  std::ofstream(temp_.path("spool/one.json")) << report_with("", "healthy", 1) << "\n\n";
+  std::ofstream(temp_.path("spool/deep/two.json")) << "{\n"
+                                                   << report_with("", "healthy", 2).substr(1);
+  std::ofstream(temp_.path("spool/other.txt")) << "not read";
+  std::ofstream(temp_.path("spool/empty.json")) << "";
+  std::ofstream(temp_.path("lines")) << report_with("", "healthy", 3) << '\n'
+                                     << report_with("", "healthy", 4);
   auto opened = Store::open_to_write(temp_.path() / "store");
   Importer importer(opened->database(), "");
-  DocumentSource source({file("spool"), file("lines")});
+  DocumentSource source({temp_.path("spool"), temp_.path("lines")});
   ASSERT_TRUE(import_documents(opened->database(), importer, source, no_snapshots));
   EXPECT_EQ(importer.counts().reports, 4);
   EXPECT_EQ(importer.counts().refused, 0);
   ASSERT_THAT(source.unreadable(), SizeIs(1));
-  EXPECT_EQ(source.unreadable()[0].name, file("spool/empty.json"));
+  EXPECT_EQ(source.unreadable()[0].name, temp_.path("spool/empty.json"));
   EXPECT_EQ(source.unreadable()[0].why, "the file is empty");
 }
 
@@ -341,15 +338,15 @@ TEST_F(ImportTest, ReadsFoldersFilesAndIndentedDocuments) {
 TEST_F(ImportTest, ReadsTheRestOfAFolderWithASecretOne) {
   std::filesystem::create_directories(temp_.path() / "spool/secret");
   for (int day = 1; day <= 20; ++day) {
-    std::ofstream(file(fmt::format("spool/{}.json", day))) << report_with("", "healthy", day);
+    std::ofstream(temp_.path(fmt::format("spool/{}.json", day))) << report_with("", "healthy", day);
   }
   ::chmod(temp_.path().c_str(), 0755);
-  ::chmod(file("spool/secret").c_str(), 0700);
+  ::chmod(temp_.path("spool/secret").c_str(), 0700);
   const auto count = [&] {
     constexpr uid_t kNobody = 65'534;
     if (::geteuid() == 0 && ::setuid(kNobody) != 0) ::_exit(2);
-    if (::geteuid() != kNobody) ::chmod(file("spool/secret").c_str(), 0);
-    DocumentSource source({file("spool")});
+    if (::geteuid() != kNobody) ::chmod(temp_.path("spool/secret").c_str(), 0);
+    DocumentSource source({temp_.path("spool")});
     std::size_t read = 0;
     for (auto some = source.next(); !some.empty(); some = source.next()) read += some.size();
     ::_exit(read == 20 && source.unreadable().size() == 1 &&
@@ -358,7 +355,7 @@ TEST_F(ImportTest, ReadsTheRestOfAFolderWithASecretOne) {
                 : 1);
   };
   EXPECT_EXIT(count(), ::testing::ExitedWithCode(0), "");
-  ::chmod(file("spool/secret").c_str(), 0700);
+  ::chmod(temp_.path("spool/secret").c_str(), 0700);
 }
 
 }  // namespace

@@ -6,7 +6,6 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
-#include <filesystem>
 #include <string>
 #include <string_view>
 
@@ -23,7 +22,7 @@ struct FakePrograms {
 
   // In `body`, $D is the folder. The script first records its arguments and its environment.
   void script(std::string_view name, std::string_view body) const {
-    dir.write(name, fmt::format(R"(#!/bin/sh
+    dir.write_program(name, fmt::format(R"(#!/bin/sh
 D={}
 printf '[%s]' {} "$@" >>"$D/calls"
 echo >>"$D/calls"
@@ -31,8 +30,7 @@ echo >>"$D/calls"
 /usr/bin/tr '\0' '\n' </proc/$$/environ | /usr/bin/sort >"$D/environment"
 {}
 )",
-                                path(), name, kFakeSinfo, body));
-    std::filesystem::permissions(dir.path() / name, std::filesystem::perms::owner_all);
+                                        path(), name, kFakeSinfo, body));
   }
 
   [[nodiscard]] std::string read(std::string_view name) const { return dir.read(name); }

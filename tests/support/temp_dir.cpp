@@ -52,6 +52,11 @@ void TempDir::write(std::string_view relative, std::string_view content) const {
   if (!out) std::abort();
 }
 
+void TempDir::write_program(std::string_view relative, std::string_view content) const {
+  write(relative, content);
+  fs::permissions(path_ / relative, fs::perms(0755));
+}
+
 void TempDir::link(std::string_view relative, std::string_view target) const {
   const fs::path file = path_ / relative;
   fs::create_directories(file.parent_path());

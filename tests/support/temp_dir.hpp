@@ -19,8 +19,14 @@ class TempDir {
 
   [[nodiscard]] const std::filesystem::path& path() const { return path_; }
 
+  // The path of a file in it.
+  [[nodiscard]] std::string path(std::string_view relative) const {
+    return (path_ / relative).string();
+  }
+
   // Paths are relative to the directory. Creates parents and replaces existing files.
   void write(std::string_view relative, std::string_view content) const;
+  void write_program(std::string_view relative, std::string_view content) const;
   void link(std::string_view relative, std::string_view target) const;
   void remove(std::string_view relative) const;
   // The content of a file; empty if there is none.

@@ -75,7 +75,7 @@ class Scene {
     auto run = e2e::trace(words(),
                           {{"SLURMD_NODENAME", "n7"},
                            {"SLURM_JOB_ID", "4711"},
-                           {"SLURM_CONF", (dir_.path() / "slurm.conf").string()}},
+                           {"SLURM_CONF", dir_.path("slurm.conf")}},
                           fault);
     judge(run);
     return run;
@@ -90,8 +90,8 @@ class Scene {
                    {run_ == "snapshot" ? "snapshot" : "check", "--deadline", budget()});
       if (run_ != "check") words.insert(words.end(), {"--output", (output() / "file").string()});
     }
-    words.insert(words.end(), {"--profile", "generic", "--root", (dir_.path() / "root").string(),
-                               "--state", state().string()});
+    words.insert(words.end(), {"--profile", "generic", "--root", dir_.path("root"), "--state",
+                               state().string()});
     return words;
   }
 

@@ -70,7 +70,7 @@ class CloudInSlurm : public MusterInSlurm {
     all.insert(all.end(), words.begin(), words.end());
     for (const auto& [option, folder] : {std::pair{"--root", "healthy"}, {"--state", "admin"}}) {
       all.emplace_back(option);
-      all.push_back((trees_.path() / folder).string());
+      all.push_back(trees_.path(folder));
     }
     return cluster().run(all);
   }

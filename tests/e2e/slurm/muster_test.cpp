@@ -57,8 +57,7 @@ TEST_F(MusterInSlurm, DrainsNodesThatASearchAccuses) {
     }
     std::ofstream(report) << text;
     return cluster().run({MUSTER_PROGRAM, "drain", "--report", report.string(), "--root",
-                          (trees_.path() / "healthy").string(), "--state",
-                          (trees_.path() / "admin").string()});
+                          trees_.path("healthy"), "--state", trees_.path("admin")});
   };
   ASSERT_EQ(drain("nobody").status, 1);
   EXPECT_TRUE(is_idle(cluster().nodes().at("n1")));

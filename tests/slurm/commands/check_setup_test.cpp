@@ -21,17 +21,18 @@ class CheckSetupTest : public ::testing::Test {
   CheckSetupTest() {
     fs::permissions(dir_.path(), fs::perms(0755));
     for (const auto* name : {"prolog", "epilog", "health_check"}) {
-      executable(fmt::format("hooks/{}", name),
-                 fmt::format("#!/bin/sh\nmuster={}\nexec \"$muster\" hook\n", path("muster")));
+      dir_.write_program(
+          fmt::format("hooks/{}", name),
+          fmt::format("#!/bin/sh\nmuster={}\nexec \"$muster\" hook\n", dir_.path("muster")));
     }
-    executable("muster", "");
+    dir_.write_program("muster", "");
     fs::create_directory(dir_.path() / "state");
     config_ = {{"SLURM_VERSION", "22.05.8"},
                {"SlurmUser", fmt::format("me({})", ::geteuid())},
                {"SlurmdUser", fmt::format("me({})", ::geteuid())},
-               {"Prolog", path("hooks/prolog")},
-               {"Epilog", path("hooks/epilog")},
-               {"HealthCheckProgram", path("hooks/health_check")},
+               {"Prolog", dir_.path("hooks/prolog")},
+               {"Epilog", dir_.path("hooks/epilog")},
+               {"HealthCheckProgram", dir_.path("hooks/health_check")},
                {"HealthCheckInterval", "300 sec"},
                {"HealthCheckNodeState", "CYCLE,ANY"},
                {"PrologFlags", "Alloc,Contain"},
@@ -42,17 +43,8 @@ class CheckSetupTest : public ::testing::Test {
     write_site("");
   }
 
-  void executable(std::string_view name, std::string_view content) const {
-    dir_.write(name, content);
-    fs::permissions(dir_.path() / name, fs::perms(0755));
-  }
-
-  [[nodiscard]] std::string path(std::string_view name) const {
-    return (dir_.path() / name).string();
-  }
-
   void write_site(std::string_view more) const {
-    slurm_.site(fmt::format("  conf: {}\n  memory: none\n{}", path("slurm.conf"), more));
+    slurm_.site(fmt::format("  conf: {}\n  memory: none\n{}", dir_.path("slurm.conf"), more));
   }
 
   // Its output. The environment is an admin's, which a hook does not have.
@@ -65,7 +57,7 @@ class CheckSetupTest : public ::testing::Test {
     caller.variables = {{"SLURM_CONF", "/nowhere/slurm.conf"}, {"PATH", "/bin"}};
     if (!node_.empty()) caller.variables["SLURMD_NODENAME"] = node_;
     Deadline deadline(Clock::now() + std::chrono::seconds(120));
-    const HookCommand command{.root = path("root"), .state = state_};
+    const HookCommand command{.root = dir_.path("root"), .state = state_};
     const CheckNode check_node = [this](const HookCommand& asked, const std::string& /*check*/,
                                         const Caller& /*caller*/,
                                         Deadline& /*deadline*/) -> Attempt<CheckedNode> {
@@ -85,7 +77,7 @@ class CheckSetupTest : public ::testing::Test {
   std::map<std::string, std::string> config_;
   std::string scontrol_ = "cat \"$D/config\"";
   std::string node_ = "n7";
-  std::string state_ = path("state");
+  std::string state_ = dir_.path("state");
   std::string profile_ = "nd96isr_h100_v5";
   std::string profile_error_;
   int status_ = -1;
@@ -133,9 +125,10 @@ INSTANTIATE_TEST_SUITE_P(
                    "failure   node: no Slurm partition has a node n8"},
         BrokenCase{"PrologIsGone", [](T& setup) { setup.dir_.remove("hooks/prolog"); },
                    "hooks/prolog does not exist: Slurm drains every node that gets a job"},
-        BrokenCase{"EpilogIsNotExecutable",
-                   [](T& setup) { fs::permissions(setup.path("hooks/epilog"), fs::perms(0644)); },
-                   "hooks/epilog cannot be read and executed: chmod 755"},
+        BrokenCase{
+            "EpilogIsNotExecutable",
+            [](T& setup) { fs::permissions(setup.dir_.path("hooks/epilog"), fs::perms(0644)); },
+            "hooks/epilog cannot be read and executed: chmod 755"},
         BrokenCase{"MusterIsGone", [](T& setup) { setup.dir_.remove("muster"); },
                    "/muster, which does not exist"},
         BrokenCase{"PrologsRunTooLate", [](T& setup) { setup.config_["PrologFlags"] = "Contain"; },
@@ -168,18 +161,18 @@ INSTANTIATE_TEST_SUITE_P(
         BrokenCase{"TestsCannotRun", [](T& setup) { setup.write_site("  boot_tests: gpu.*\n"); },
                    "muster-bench cannot be run: no node could be tested"},
         BrokenCase{"StateFolderIsWritableByAll",
-                   [](T& setup) { fs::permissions(setup.path("state"), fs::perms(0777)); },
+                   [](T& setup) { fs::permissions(setup.dir_.path("state"), fs::perms(0777)); },
                    "failure   state folder: "},
         BrokenCase{"HistoryIsALink",
                    [](T& setup) { setup.dir_.link("state/events.jsonl", "/etc/passwd"); },
                    "events.jsonl is a link: remove it"},
         BrokenCase{"HistoryIsAFolder",
-                   [](T& setup) { fs::create_directories(setup.path("state/events.jsonl")); },
+                   [](T& setup) { fs::create_directories(setup.dir_.path("state/events.jsonl")); },
                    "events.jsonl: not a regular file"},
         BrokenCase{"StateFolderIsAFile",
                    [](T& setup) {
                      setup.dir_.write("file", "");
-                     setup.state_ = setup.path("file");
+                     setup.state_ = setup.dir_.path("file");
                    },
                    "/file is not a folder"},
         BrokenCase{"ProfileWithAMistake",
@@ -193,16 +186,17 @@ INSTANTIATE_TEST_SUITE_P(
                    "failure   tell.program: /nowhere/tell: No such file or directory"},
         BrokenCase{"TellProgramIsWritableByAll",
                    [](T& setup) {
-                     setup.executable("tell", "#!/bin/sh\n");
-                     fs::permissions(setup.path("tell"), fs::perms(0777));
-                     setup.write_site(fmt::format("  tell: {{program: {}}}\n", setup.path("tell")));
+                     setup.dir_.write_program("tell", "#!/bin/sh\n");
+                     fs::permissions(setup.dir_.path("tell"), fs::perms(0777));
+                     setup.write_site(
+                         fmt::format("  tell: {{program: {}}}\n", setup.dir_.path("tell")));
                    },
                    "/tell is writable by others: chmod go-w"},
         BrokenCase{"TellProgramsUserIsUnknown",
                    [](T& setup) {
-                     setup.executable("tell", "#!/bin/sh\n");
+                     setup.dir_.write_program("tell", "#!/bin/sh\n");
                      setup.write_site(fmt::format("  tell: {{program: {}, user: no-such-user}}\n",
-                                                  setup.path("tell")));
+                                                  setup.dir_.path("tell")));
                    },
                    "failure   tell.program: unknown user no-such-user"},
         BrokenCase{"SweepWithoutItsFolder",
@@ -240,7 +234,7 @@ TEST_F(CheckSetupTest, LesserFaultsAreWarnings) {
   config_["PrologEpilogTimeout"] = "65534";
   config_["HealthCheckNodeState"] = "ANY";
   config_["Epilog"] = "(null)";
-  executable("hooks/health_check", "#!/bin/sh\nexit 0\n");
+  dir_.write_program("hooks/health_check", "#!/bin/sh\nexit 0\n");
   profile_ = "generic";
   const auto lines = check();
   EXPECT_EQ(status_, 0) << lines;
@@ -316,16 +310,16 @@ TEST_F(CheckSetupTest, PowerSavingOfADrainedNodeIsNamed) {
 }
 
 TEST_F(CheckSetupTest, ChecksEachFileOfAFolderOfPrologs) {
-  config_["Prolog"] = path("hooks/*");
+  config_["Prolog"] = dir_.path("hooks/*");
   EXPECT_THAT(check(), HasSubstr("ok        Prolog: "));
   EXPECT_EQ(status_, 0);
-  executable("hooks/zz", "#!/bin/sh\n");
-  fs::permissions(path("hooks/zz"), fs::perms(0600));
+  dir_.write_program("hooks/zz", "#!/bin/sh\n");
+  fs::permissions(dir_.path("hooks/zz"), fs::perms(0600));
   EXPECT_THAT(check(), HasSubstr("hooks/zz cannot be read and executed"));
 }
 
 TEST_F(CheckSetupTest, DoesNotCreateAMissingStateFolder) {
-  state_ = path("new/state");
+  state_ = dir_.path("new/state");
   EXPECT_THAT(check(), HasSubstr("ok        state folder: "));
   EXPECT_EQ(status_, 0);
   EXPECT_FALSE(fs::exists(dir_.path() / "new"));

@@ -102,10 +102,9 @@ esac; done
   [[nodiscard]] std::string node() const { return dir_.read("node"); }
 
   void program(std::string_view name, std::string_view body) const {
-    const auto path = fmt::format("bin/{}", name);
-    dir_.write(path,
-               fmt::format("#!/bin/sh\nD={}\n{}{}\n", dir_.path().string(), kFakeSinfo, body));
-    std::filesystem::permissions(dir_.path() / path, std::filesystem::perms(0755));
+    dir_.write_program(
+        fmt::format("bin/{}", name),
+        fmt::format("#!/bin/sh\nD={}\n{}{}\n", dir_.path().string(), kFakeSinfo, body));
   }
 
  private:
@@ -120,9 +119,7 @@ class SlurmTest : public ::testing::Test {
     dir_.write("root/proc/uptime", "1000.00 2000.00\n");
   }
 
-  [[nodiscard]] std::string path(std::string_view name) const {
-    return (dir_.path() / name).string();
-  }
+  [[nodiscard]] std::string path(std::string_view name) const { return dir_.path(name); }
 
   [[nodiscard]] std::string content(std::string_view name) const { return dir_.read(name); }
 

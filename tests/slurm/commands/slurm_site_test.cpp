@@ -148,8 +148,8 @@ int run_hook_with(const std::vector<BoundFolder>& folders, const TempDir& dir,
           moved && ::mount(folder.c_str(), place.c_str(), nullptr, MS_BIND | MS_REC, nullptr) == 0;
     }
     if (!moved) ::_exit(99);
-    const auto root = (dir.path() / "root").string();
-    const auto state = (dir.path() / "state").string();
+    const auto root = dir.path("root");
+    const auto state = dir.path("state");
     ::setenv("SLURM_CONF", (dir.path() / "slurm.conf").c_str(), 1);
     ::execl(MUSTER_PROGRAM, "muster", "hook", context.c_str(), "--root", root.c_str(), "--state",
             state.c_str(), nullptr);
@@ -195,7 +195,7 @@ TEST_P(DeadSyslogTest, EveryHookEnds) {
   EXPECT_EQ(::mknod((dir.path() / "dev/null").c_str(), S_IFCHR | 0666, makedev(1, 3)), 0);
   const Syslog syslog(SOCK_DGRAM, dir.path() / "dev/log");
   syslog.fill();
-  const auto dev = (dir.path() / "dev").string();
+  const auto dev = dir.path("dev");
   // The test's own folder may be in /dev/shm.
   const int status =
       run_hook_with({{"/dev/shm", fmt::format("{}/shm", dev)}, {dev, "/dev"}}, dir, GetParam());

@@ -23,11 +23,10 @@ class TellUserTest : public SlurmTest {
 
   std::string tell(bool starts = false) const {
     slurm::Rules rules;
-    rules.programs = (dir_.path() / "bin").string();
-    const auto told =
-        tell_user({.node = "n7", .what = "sick", .starts = starts}, rules,
-                  {{"SLURM_CONF", (dir_.path() / "slurm.conf").string()}, {"SLURM_JOB_ID", "42"}},
-                  Clock::now() + std::chrono::seconds(60));
+    rules.programs = dir_.path("bin");
+    const auto told = tell_user({.node = "n7", .what = "sick", .starts = starts}, rules,
+                                {{"SLURM_CONF", dir_.path("slurm.conf")}, {"SLURM_JOB_ID", "42"}},
+                                Clock::now() + std::chrono::seconds(60));
     EXPECT_TRUE(told) << told.error().message;
     return content("told");
   }

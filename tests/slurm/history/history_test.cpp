@@ -105,7 +105,7 @@ TEST_F(HistoryTest, AMissingFileIsMissingUntilItIsOpenedForWriting) {
 TEST_F(HistoryTest, IsNotOpenedIfOthersCouldHaveCreatedIt) {
   const auto folder = file().parent_path();
   dir.write("theirs", "");
-  dir.link("lib/muster/events.jsonl", (dir.path() / "theirs").string());
+  dir.link("lib/muster/events.jsonl", dir.path("theirs"));
   EXPECT_THAT(History::open(file()).error().message, HasSubstr("is a link: remove it"));
   dir.remove("lib/muster/events.jsonl");
   fs::permissions(folder, fs::perms(0777));

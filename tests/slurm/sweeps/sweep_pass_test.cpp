@@ -66,7 +66,7 @@ class SweepPassTest : public ::testing::Test {
  protected:
   SweepPassTest() {
     std::filesystem::create_directory(dir.path() / "results");
-    rules.results = (dir.path() / "results").string();
+    rules.results = dir.path("results");
     rules.kinds = {"node"};
     rules.script = "/usr/share/muster/jobs/sweep.sbatch";
     rules.most_jobs = 2;
@@ -344,7 +344,7 @@ TEST_F(SweepPassTest, ADryRunNeedsNoHistory) {
 TEST_F(SweepPassTest, AMissingFolderLosesNoReports) {
   pass();
   queue.queued.clear();
-  rules.results = (dir.path() / "not mounted").string();
+  rules.results = dir.path("not mounted");
   EXPECT_THAT(pass().trouble, HasSubstr("not mounted is not a folder"));
   EXPECT_THAT(log().open, SizeIs(2));
   EXPECT_THAT(queue.submitted, SizeIs(2));

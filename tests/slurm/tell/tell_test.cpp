@@ -28,13 +28,12 @@ class TellTest : public ::testing::Test {
     fs::permissions(dir.path(), fs::perms(0755));
     fs::create_directory(dir.path() / "out");
     fs::permissions(dir.path() / "out", fs::perms(01777));  // the program runs as another user
-    rules.program = (dir.path() / "tell").string();
+    rules.program = dir.path("tell");
     rules.deadline = Seconds{20};
   }
 
   void script(std::string_view body) const {
-    dir.write("tell", fmt::format("#!/bin/sh\nD={}/out\n{}\n", dir.path().string(), body));
-    fs::permissions(rules.program, fs::perms(0755));
+    dir.write_program("tell", fmt::format("#!/bin/sh\nD={}/out\n{}\n", dir.path().string(), body));
   }
 
   [[nodiscard]] std::string read(std::string_view name) const {
