@@ -2,14 +2,13 @@
 // The commands for Slurm without a Slurm: a hook never fails a node for that.
 #include <gmock/gmock.h>
 
-#include <fstream>
-#include <iterator>
 #include <map>
 #include <nlohmann/json.hpp>
 
 #include "lib/base/text.hpp"
 #include "slurm/drains/last_look.hpp"
 #include "tests/slurm/commands/fake_slurm.hpp"
+#include "tests/support/files.hpp"
 
 namespace muster::app {
 namespace {
@@ -25,12 +24,6 @@ using ::testing::Not;
 using ::testing::Pair;
 using ::testing::SizeIs;
 using ::testing::StartsWith;
-
-std::string source_file(std::string_view name) {
-  std::ifstream file(fmt::format("{}/{}", MUSTER_SOURCE_DIR, name));
-  EXPECT_TRUE(file) << name;
-  return {std::istreambuf_iterator<char>(file), {}};
-}
 
 constexpr slurm::Time kThen{std::chrono::seconds(1'800'000'000)};
 
