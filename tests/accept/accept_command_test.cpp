@@ -9,6 +9,7 @@
 #include "tests/support/files.hpp"
 #include "tests/support/matchers.hpp"
 #include "tests/support/temp_dir.hpp"
+#include "tests/support/test_caller.hpp"
 
 namespace muster::app {
 namespace {
@@ -17,17 +18,9 @@ class AcceptCommandTest : public ::testing::Test {
  protected:
   // Returns the exit status.
   int run(AcceptCommand command) {
-    command.run = (temp_.path() / "run").string();
-    out_.clear();
-    notes_.clear();
-    return run_accept(command,
-                      {.console = {.out = [this](std::string_view text) -> Result<void> {
-                                     out_ += text;
-                                     return {};
-                                   },
-                                   .note = [this](std::string_view line) { notes_ += line; }},
-                       .variables = {},
-                       .started = Clock::now()});
+    command.run = temp_.path("run");
+    caller_ = TestCaller();
+    return run_accept(command, caller_.caller());
   }
 
   int begin(const std::string& sim = "") {
@@ -41,7 +34,7 @@ class AcceptCommandTest : public ::testing::Test {
   }
 
   TempDir temp_;
-  std::string out_, notes_;
+  TestCaller caller_;
 };
 
 TEST_F(AcceptCommandTest, AWithdrawnNodeKeepsItsHistory) {
@@ -58,34 +51,34 @@ TEST_F(AcceptCommandTest, ARetestContinuesTheSimulation) {
   EXPECT_EQ(begin("fault=row_remap:sim2:1"), 1);
   EXPECT_EQ(run({.retest = "sim2"}), 0);
   EXPECT_EQ(run({}), 1);
-  EXPECT_THAT(out_, HasSubstr("rejected    sim2: gpu.ecc_remapped_rows gpu1"));
+  EXPECT_THAT(caller_.out(), HasSubstr("rejected    sim2: gpu.ecc_remapped_rows gpu1"));
   EXPECT_EQ(run({.retest = "sim2"}), 0);
-  EXPECT_EQ(run({.by = "sim", .sim = "failures=0"}), 0) << out_;  // it was repaired
+  EXPECT_EQ(run({.by = "sim", .sim = "failures=0"}), 0) << caller_.out();  // it was repaired
 }
 
 TEST_F(AcceptCommandTest, RealAndSimulatedResultsAreNotMixed) {
   EXPECT_EQ(begin(), 0);
   EXPECT_EQ(run({.by = "ssh"}), kExitConfiguration);
-  EXPECT_THAT(notes_, HasSubstr("its nodes are simulated"));
+  EXPECT_THAT(caller_.notes(), HasSubstr("its nodes are simulated"));
 }
 
 TEST_F(AcceptCommandTest, ASoakIsComparedWithThePlanOfTheRun) {
   EXPECT_EQ(begin(), 0);
-  EXPECT_EQ(run({.soak = "30min"}), 0) << notes_;
+  EXPECT_EQ(run({.soak = "30min"}), 0) << caller_.notes();
   EXPECT_EQ(run({.soak = "3h"}), kExitConfiguration);
-  EXPECT_THAT(notes_, HasSubstr("soak_s was 1800 in its plan and is 10800 now"));
+  EXPECT_THAT(caller_.notes(), HasSubstr("soak_s was 1800 in its plan and is 10800 now"));
   EXPECT_EQ(run({.soak = "1s"}), kExitUsage);
-  EXPECT_THAT(notes_, HasSubstr("--soak: "));
+  EXPECT_THAT(caller_.notes(), HasSubstr("--soak: "));
 }
 
 TEST_F(AcceptCommandTest, ADryRunChecksHowNodesAreReached) {
   AcceptCommand command{.words = {"sim[1-3]"}, .by = "sim", .sim = "fault=foo:1", .dry_run = true};
   EXPECT_EQ(run(command), kExitUsage);
-  EXPECT_THAT(notes_, HasSubstr("unknown fault"));
+  EXPECT_THAT(caller_.notes(), HasSubstr("unknown fault"));
   command.by = "./nope";
   EXPECT_EQ(run(command), kExitUsage);
   command.by = "slurm";
-  EXPECT_EQ(run(command), 0) << notes_;
+  EXPECT_EQ(run(command), 0) << caller_.notes();
 }
 
 TEST_F(AcceptCommandTest, ThePageOfASimulationSaysSo) {

@@ -18,6 +18,7 @@
 #include "lib/report/report.hpp"
 #include "tests/fleet/year.hpp"
 #include "tests/support/temp_dir.hpp"
+#include "tests/support/test_caller.hpp"
 
 namespace muster::app {
 namespace {
@@ -37,21 +38,14 @@ class FleetCommandTest : public ::testing::Test {
     }
     spool << year.report(5, 160) << '\n';
     spool.close();
-    ASSERT_EQ(run({.question = "add", .words = {(temp_.path() / "spool.jsonl").string()}}), 0)
-        << notes_;
-    EXPECT_EQ(out_, "121 documents: 121 reports added\n");
+    ASSERT_EQ(run({.question = "add", .words = {temp_.path("spool.jsonl")}}), 0) << caller_.notes();
+    EXPECT_EQ(caller_.out(), "121 documents: 121 reports added\n");
   }
 
   int run(FleetCommand command) {
-    out_.clear();
-    notes_.clear();
-    command.store = (temp_.path() / "fleet.db").string();
-    const Caller caller{.console = {.out = [&](std::string_view text) -> Result<void> {
-                                      out_ += text;
-                                      return {};
-                                    },
-                                    .note = [&](std::string_view line) { notes_ += line; }}};
-    return run_fleet(command, caller,
+    caller_ = TestCaller();
+    command.store = temp_.path("fleet.db");
+    return run_fleet(command, caller_.caller(),
                      {.judge = [&](const Snapshot& /*snapshot*/) -> Result<std::string> {
                         if (!judge_snapshot_) return make_error("no snapshots here");
                         return R"({"schema":"muster.report/1","node":"n","profile":"p","context":)"
@@ -68,29 +62,29 @@ class FleetCommandTest : public ::testing::Test {
   }
 
   TempDir temp_;
-  std::string out_, notes_;
+  TestCaller caller_;
   bool judge_snapshot_ = false;
 };
 
 TEST_F(FleetCommandTest, ShowFitsOnAScreen) {
   EXPECT_EQ(run({.question = "show"}), kExitHealthy);
-  EXPECT_THAT(out_, AllOf(HasSubstr("4 nodes, 121 reports"), HasSubstr("gpu.xid"),
-                          HasSubstr("silent      1 node: gpu-00005")));
-  EXPECT_LE(std::ranges::count(out_, '\n'), 40);
+  EXPECT_THAT(caller_.out(), AllOf(HasSubstr("4 nodes, 121 reports"), HasSubstr("gpu.xid"),
+                                   HasSubstr("silent      1 node: gpu-00005")));
+  EXPECT_LE(std::ranges::count(caller_.out(), '\n'), 40);
 }
 
 TEST_F(FleetCommandTest, PartFollowsASerialNumber) {
   EXPECT_EQ(run({.question = "part", .words = {fleet::PlantedFaults::kLemon}}), kExitHealthy);
-  EXPECT_THAT(out_, AllOf(HasSubstr("gpu NVIDIA H100"), HasSubstr("gpu-00008"),
-                          HasSubstr("gpu-00043"), HasSubstr("to 2026-05-31")));
+  EXPECT_THAT(caller_.out(), AllOf(HasSubstr("gpu NVIDIA H100"), HasSubstr("gpu-00008"),
+                                   HasSubstr("gpu-00043"), HasSubstr("to 2026-05-31")));
 }
 
 TEST_F(FleetCommandTest, PartShowsANode) {
   EXPECT_EQ(run({.question = "part", .words = {"gpu-00061"}}), kExitHealthy);
-  EXPECT_THAT(out_, AllOf(HasSubstr("node gpu-00061: nd96isr_h100_v5"), HasSubstr("38.0 days up"),
-                          HasSubstr("0x946dae03000001e8")));
+  EXPECT_THAT(caller_.out(), AllOf(HasSubstr("node gpu-00061: nd96isr_h100_v5"),
+                                   HasSubstr("38.0 days up"), HasSubstr("0x946dae03000001e8")));
   EXPECT_EQ(run({.question = "part", .words = {"absent"}}), kExitUsage);
-  EXPECT_THAT(notes_, HasSubstr("absent: no node or part with this name"));
+  EXPECT_THAT(caller_.notes(), HasSubstr("absent: no node or part with this name"));
 }
 
 TEST_F(FleetCommandTest, JsonIsOneDocumentALine) {
@@ -99,62 +93,62 @@ TEST_F(FleetCommandTest, JsonIsOneDocumentALine) {
         FleetCommand{.question = "part", .words = {"gpu-00008"}, .form = FleetCommand::Form::json},
         FleetCommand{.question = "export", .words = {"jsonl"}}}) {
     EXPECT_EQ(run(command), kExitHealthy);
-    for (const auto line : split_lines(out_)) {
+    for (const auto line : split_lines(caller_.out())) {
       ASSERT_TRUE(read_json_text(line, [](const JsonReader& /*unread*/) {})) << line;
     }
   }
   for (const auto* kind : {"report", "finding", "incident", "seat", "value"}) {
-    EXPECT_THAT(out_, HasSubstr(fmt::format(R"("kind":"{}")", kind)));
+    EXPECT_THAT(caller_.out(), HasSubstr(fmt::format(R"("kind":"{}")", kind)));
   }
 }
 
 TEST_F(FleetCommandTest, ExportsSqlInOneTransaction) {
   EXPECT_EQ(run({.question = "export", .words = {"sql"}}), kExitHealthy);
-  EXPECT_THAT(out_, AllOf(HasSubstr("BEGIN;\n"), HasSubstr("INSERT INTO report VALUES\n("),
-                          HasSubstr("CREATE OR REPLACE VIEW value")));
-  EXPECT_TRUE(out_.ends_with("COMMIT;\n"));
+  EXPECT_THAT(caller_.out(), AllOf(HasSubstr("BEGIN;\n"), HasSubstr("INSERT INTO report VALUES\n("),
+                                   HasSubstr("CREATE OR REPLACE VIEW value")));
+  EXPECT_TRUE(caller_.out().ends_with("COMMIT;\n"));
 }
 
 TEST_F(FleetCommandTest, PruneShowsFirst) {
   const FleetCommand command{.question = "prune", .keep = Seconds{10 * 86'400.0}};
   EXPECT_EQ(run(command), kExitHealthy);
-  EXPECT_THAT(out_, AllOf(HasSubstr("would remove 89 readings older than 10.0 days"),
-                          HasSubstr("nothing is removed without --go")));
+  EXPECT_THAT(caller_.out(), AllOf(HasSubstr("would remove 89 readings older than 10.0 days"),
+                                   HasSubstr("nothing is removed without --go")));
   auto go = command;
   go.go = true;
   EXPECT_EQ(run(go), kExitHealthy);
-  EXPECT_THAT(out_, HasSubstr("removed 89 readings"));
+  EXPECT_THAT(caller_.out(), HasSubstr("removed 89 readings"));
   EXPECT_EQ(run(command), kExitHealthy);
-  EXPECT_THAT(out_, HasSubstr("would remove 0 readings"));
+  EXPECT_THAT(caller_.out(), HasSubstr("would remove 0 readings"));
   EXPECT_EQ(run({.question = "show"}), kExitHealthy);
-  EXPECT_THAT(out_, HasSubstr("121 reports"));
+  EXPECT_THAT(caller_.out(), HasSubstr("121 reports"));
 }
 
 TEST_F(FleetCommandTest, AClusterIsPrunedAndShownAlone) {
   std::ofstream(temp_.path() / "west.jsonl") << fleet::Year({}).report(70, 100) << '\n'
                                              << fleet::Year({}).report(70, 120) << '\n';
-  const auto file = (temp_.path() / "west.jsonl").string();
+  const auto file = temp_.path("west.jsonl");
   ASSERT_EQ(run({.question = "add", .words = {file}, .cluster = "west"}), kExitHealthy);
   EXPECT_EQ(run({.question = "prune", .cluster = "west", .go = true, .keep = Seconds{86'400.0}}),
             kExitHealthy);
-  EXPECT_THAT(out_, HasSubstr("removed 1 reading older than 1.0 days"));
+  EXPECT_THAT(caller_.out(), HasSubstr("removed 1 reading older than 1.0 days"));
   EXPECT_EQ(run({.question = "prune", .keep = Seconds{1.0}}), kExitHealthy);
-  EXPECT_THAT(out_, HasSubstr("would remove 121 readings"));
+  EXPECT_THAT(caller_.out(), HasSubstr("would remove 121 readings"));
   EXPECT_EQ(run({.question = "show", .cluster = "west"}), kExitHealthy);
-  EXPECT_THAT(out_, AllOf(HasSubstr("1 node, 2 reports"), HasSubstr("H100 80GB HBM3")));
-  EXPECT_THAT(out_, ContainsRegex("HBM3 +8\n"));
+  EXPECT_THAT(caller_.out(), AllOf(HasSubstr("1 node, 2 reports"), HasSubstr("H100 80GB HBM3")));
+  EXPECT_THAT(caller_.out(), ContainsRegex("HBM3 +8\n"));
   EXPECT_EQ(run({.question = "part", .words = {"gpu-00070"}}), kExitHealthy);
-  EXPECT_THAT(out_, HasSubstr("node gpu-00070 of west: "));
+  EXPECT_THAT(caller_.out(), HasSubstr("node gpu-00070 of west: "));
   using enum FleetCommand::Form;
   EXPECT_EQ(run({.question = "show", .cluster = "west", .form = json}), kExitHealthy);
-  EXPECT_THAT(out_, AllOf(testing::StartsWith(R"({"schema":"muster.fleet_show/1",)"),
-                          ContainsRegex("\"first\":\"20..-..-..T..:..:..Z\"")));
+  EXPECT_THAT(caller_.out(), AllOf(testing::StartsWith(R"({"schema":"muster.fleet_show/1",)"),
+                                   ContainsRegex("\"first\":\"20..-..-..T..:..:..Z\"")));
   EXPECT_EQ(run({.question = "part", .words = {"gpu-00070"}, .form = json}), kExitHealthy);
-  EXPECT_THAT(out_, AllOf(testing::StartsWith(R"({"schema":"muster.fleet_part/1",)"),
-                          ContainsRegex("\"started\":\"20..-..-..T..:..:..Z\"")));
+  EXPECT_THAT(caller_.out(), AllOf(testing::StartsWith(R"({"schema":"muster.fleet_part/1",)"),
+                                   ContainsRegex("\"started\":\"20..-..-..T..:..:..Z\"")));
   for (const auto* const question : {"show", "odd", "drift", "causes", "prune"}) {
     EXPECT_EQ(run({.question = question, .cluster = "nope"}), kExitUsage) << question;
-    EXPECT_EQ(notes_, "muster: cluster nope: the store has no node of it") << question;
+    EXPECT_EQ(caller_.notes(), "muster: cluster nope: the store has no node of it\n") << question;
   }
 }
 
@@ -165,15 +159,16 @@ TEST_F(FleetCommandTest, AClockThatIsAheadIsNotThePresent) {
       R"({{"schema":"muster.report/1","node":"ahead","profile":"p","context":"boot",)"
       R"("started":"{}","verdict":"healthy","checks":[],"findings":[]}})",
       utc(ahead));
-  ASSERT_EQ(run({.question = "add", .words = {(temp_.path() / "ahead.json").string()}}), 0);
+  ASSERT_EQ(run({.question = "add", .words = {temp_.path("ahead.json")}}), 0);
   EXPECT_EQ(run({.question = "show"}), kExitHealthy);
-  EXPECT_THAT(out_, AllOf(HasSubstr("5 nodes"), HasSubstr("silent      1 node: gpu-00005")));
+  EXPECT_THAT(caller_.out(),
+              AllOf(HasSubstr("5 nodes"), HasSubstr("silent      1 node: gpu-00005")));
   EXPECT_EQ(run({.question = "prune"}), kExitHealthy);
-  EXPECT_THAT(out_, HasSubstr("would remove 0 readings"));
+  EXPECT_THAT(caller_.out(), HasSubstr("would remove 0 readings"));
 }
 
 TEST_F(FleetCommandTest, ImportsTheRestOfUnreadablePaths) {
-  const auto file = [&](const char* name) { return (temp_.path() / name).string(); };
+  const auto file = [&](const char* name) { return temp_.path(name); };
   std::ofstream(file("more.jsonl")) << fleet::Year({}).report(70, 100) << '\n';
   std::ofstream(file("empty.json")).close();
   std::ofstream(file("empty.jsonl")).close();
@@ -181,31 +176,31 @@ TEST_F(FleetCommandTest, ImportsTheRestOfUnreadablePaths) {
       run({.question = "add",
            .words = {file("absent"), file("empty.json"), file("empty.jsonl"), file("more.jsonl")}}),
       kExitUndecided);
-  EXPECT_EQ(out_, "3 documents: 1 report added, 2 refused\n");
-  EXPECT_THAT(notes_, AllOf(HasSubstr("absent: No such file or directory"),
-                            HasSubstr("empty.json: the file is empty")));
+  EXPECT_EQ(caller_.out(), "3 documents: 1 report added, 2 refused\n");
+  EXPECT_THAT(caller_.notes(), AllOf(HasSubstr("absent: No such file or directory"),
+                                     HasSubstr("empty.json: the file is empty")));
 }
 
 TEST_F(FleetCommandTest, WhatifRefusesSettingsAsConfiguration) {
   const auto snapshot =
       std::string(MUSTER_SOURCE_DIR) + "/tests/nodes/simulated/nd96isr_h100_v5.json";
   judge_snapshot_ = true;
-  ASSERT_EQ(run({.question = "add", .words = {snapshot}}), kExitHealthy) << notes_;
+  ASSERT_EQ(run({.question = "add", .words = {snapshot}}), kExitHealthy) << caller_.notes();
   EXPECT_EQ(run({.question = "whatif", .settings = {"foo=1"}}), kExitConfiguration);
-  EXPECT_EQ(notes_, "muster: --set: unknown key 'foo'");
+  EXPECT_EQ(caller_.notes(), "muster: --set: unknown key 'foo'\n");
 }
 
 TEST_F(FleetCommandTest, DiffNamesASideWithoutValues) {
   EXPECT_EQ(run({.question = "diff", .words = {"2026-05-20", "2028-01-01"}}), kExitUndecided);
-  EXPECT_THAT(notes_, HasSubstr("2028-01-01 (2028-01-01 to 2028-01-07): the store has no values"));
+  EXPECT_THAT(caller_.notes(),
+              HasSubstr("2028-01-01 (2028-01-01 to 2028-01-07): the store has no values"));
 }
 
 TEST_F(FleetCommandTest, RefusedDocumentsMakeTheStatus2) {
   std::ofstream(temp_.path() / "bad.json") << "{";
-  EXPECT_EQ(run({.question = "add", .words = {(temp_.path() / "bad.json").string()}}),
-            kExitUndecided);
-  EXPECT_THAT(out_, HasSubstr("1 refused"));
-  EXPECT_THAT(notes_, HasSubstr("bad.json: "));
+  EXPECT_EQ(run({.question = "add", .words = {temp_.path("bad.json")}}), kExitUndecided);
+  EXPECT_THAT(caller_.out(), HasSubstr("1 refused"));
+  EXPECT_THAT(caller_.notes(), HasSubstr("bad.json: "));
 }
 
 // Three nodes that were healthy again after a shadow: in a new boot, in the same one, and one that
@@ -236,18 +231,17 @@ TEST_F(FleetCommandTest, CausesByActionCompareShadowsWithAdmins) {
   action("op", "r3", "reset_gpu", "reserved");
   action("op", "r3", "reset_gpu", "failed");
   lines.close();
-  ASSERT_EQ(run({.question = "add", .words = {(temp_.path() / "journal.jsonl").string()}}), 0)
-      << notes_;
-  EXPECT_EQ(run({.question = "causes", .by = "action"}), kExitHealthy) << notes_;
-  EXPECT_THAT(out_,
+  ASSERT_EQ(run({.question = "add", .words = {temp_.path("journal.jsonl")}}), 0) << caller_.notes();
+  EXPECT_EQ(run({.question = "causes", .by = "action"}), kExitHealthy) << caller_.notes();
+  EXPECT_THAT(caller_.out(),
               AllOf(HasSubstr("reboot           1 of 2 agree with what admins did, 1 open\n"),
                     HasSubstr("reset_gpu        1 of 1 agree with what admins did; 1 failed\n")));
 }
 
 TEST_F(FleetCommandTest, SaysThatSlurmHasNoAccounting) {
   EXPECT_EQ(run({.question = "add", .slurm = true}), kExitUndecided);
-  EXPECT_THAT(out_, IsEmpty());
-  EXPECT_THAT(notes_, HasSubstr("no Slurm records were imported: no slurmdbd"));
+  EXPECT_THAT(caller_.out(), IsEmpty());
+  EXPECT_THAT(caller_.notes(), HasSubstr("no Slurm records were imported: no slurmdbd"));
 }
 
 }  // namespace

@@ -21,6 +21,7 @@
 #include "tests/support/files.hpp"
 #include "tests/support/matchers.hpp"
 #include "tests/support/temp_dir.hpp"
+#include "tests/support/test_caller.hpp"
 
 namespace muster::repair {
 namespace {
@@ -57,9 +58,8 @@ class EvidenceTest : public ::testing::Test {
   }
 
   void program(std::string_view name, std::string_view body) const {
-    const auto path = fmt::format("bin/{}", name);
-    dir_.write(path, fmt::format("#!/bin/sh\nD={}\n{}\n", dir_.path().string(), body));
-    fs::permissions(dir_.path() / path, fs::perms(0755));
+    dir_.write_program(fmt::format("bin/{}", name),
+                       fmt::format("#!/bin/sh\nD={}\n{}\n", dir_.path().string(), body));
   }
 
   [[nodiscard]] fs::path path(std::string_view name) const { return dir_.path() / name; }
@@ -74,14 +74,9 @@ class EvidenceTest : public ::testing::Test {
   }
 
   int evidence(const EvidenceCommand& command) {
-    return run_evidence(command,
-                        {.console = {.out = [this](std::string_view text) -> Result<void> {
-                                       out_ += text;
-                                       return {};
-                                     },
-                                     .note = [this](std::string_view line) { notes_ += line; }},
-                         .variables = variables_,
-                         .started = Clock::now()});
+    auto caller = caller_.caller();
+    caller.variables = variables_;
+    return run_evidence(command, caller);
   }
 
   // Unpacks the bundle with the tar of the system. Returns its manifest.
@@ -119,14 +114,14 @@ class EvidenceTest : public ::testing::Test {
 
   TempDir dir_;
   Variables variables_{{"PATH", path("bin").string()}};
-  std::string out_, notes_;
+  app::TestCaller caller_;
 };
 
 TEST_F(EvidenceTest, CollectsEverythingInOneFileOfItsOwner) {
   auto in_folder = command();
   in_folder.output.clear();
-  ASSERT_EQ(evidence(in_folder), 0) << notes_;
-  const fs::path bundle(trim(out_));
+  ASSERT_EQ(evidence(in_folder), 0) << caller_.notes();
+  const fs::path bundle(trim(caller_.out()));
   EXPECT_EQ(bundle.parent_path(), folder());
   EXPECT_THAT(bundle.string(), EndsWith("Z.evidence.tar.gz"));
   EXPECT_EQ(mode_of(bundle), 0600U);
@@ -165,7 +160,7 @@ TEST_F(EvidenceTest, AProgramThatFailsHangsOrIsMissingIsRecordedAndBlocksNothing
   dir_.remove("bin/dmesg");
   auto brief = command();
   brief.deadline = Seconds{3};
-  ASSERT_EQ(evidence(brief), 0) << notes_;
+  ASSERT_EQ(evidence(brief), 0) << caller_.notes();
   const auto manifest = unpack(brief.output);
 
   const auto failed = result_of(manifest, "nvidia_smi");
@@ -187,7 +182,7 @@ TEST_F(EvidenceTest, AProgramThatFailsHangsOrIsMissingIsRecordedAndBlocksNothing
   EXPECT_EQ(result_of(manifest, "dmesg").status, Collected::absent);
   EXPECT_EQ(result_of(manifest, "bench_reports").status, Collected::absent);
   EXPECT_EQ(result_of(manifest, "muster").status, Collected::complete);
-  EXPECT_THAT(notes_, AllOf(HasSubstr("dmesg (absent)"), HasSubstr("lspci (truncated)")));
+  EXPECT_THAT(caller_.notes(), AllOf(HasSubstr("dmesg (absent)"), HasSubstr("lspci (truncated)")));
 }
 
 TEST_F(EvidenceTest, AnEndlessFileIsCut) {
@@ -196,7 +191,7 @@ TEST_F(EvidenceTest, AnEndlessFileIsCut) {
   ASSERT_EQ(::getrlimit(RLIMIT_FSIZE, &before), 0);
   const rlimit quick{40 * kMega, before.rlim_max};  // less than the command's own limit
   ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &quick), 0);
-  EXPECT_EQ(evidence(command()), 0) << notes_;
+  EXPECT_EQ(evidence(command()), 0) << caller_.notes();
   ::setrlimit(RLIMIT_FSIZE, &before);
   const auto manifest = unpack(path("bundle.tar.gz"));
   const auto cut = result_of(manifest, "nvidia_bug_report");
@@ -273,7 +268,7 @@ TEST_F(EvidenceTest, AFileThatOthersMayReadIsClosedToThem) {
   dir_.remove("bundle.tar.gz");
   dir_.link("bundle.tar.gz", path("elsewhere").string());
   EXPECT_EQ(evidence(command()), kExitUndecided);
-  EXPECT_THAT(notes_, HasSubstr("bundle.tar.gz is a link"));
+  EXPECT_THAT(caller_.notes(), HasSubstr("bundle.tar.gz is a link"));
 }
 
 TEST_F(EvidenceTest, AFullDiskLeavesNoFile) {
@@ -286,7 +281,7 @@ TEST_F(EvidenceTest, AFullDiskLeavesNoFile) {
   EXPECT_EQ(evidence(command()), kExitUndecided);
   ::setrlimit(RLIMIT_FSIZE, &before);
   ::signal(SIGXFSZ, handler);
-  EXPECT_THAT(notes_,
+  EXPECT_THAT(caller_.notes(),
               HasSubstr(fmt::format("write {}: File too large", path("bundle.tar.gz").string())));
   EXPECT_THAT(left_behind(), IsEmpty());
 }

@@ -1,43 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs commands in tests: parses command lines, and a console that keeps what commands print.
+// Runs commands in tests: parses command lines.
 #pragma once
 
 #include <gtest/gtest.h>
 
-#include <optional>
 #include <string>
 #include <variant>
 #include <vector>
 
 #include "checks/app/commands.hpp"
 #include "lib/base/text.hpp"
+#include "tests/support/test_caller.hpp"
 
 namespace muster::app {
-
-class TestCaller {
- public:
-  [[nodiscard]] Caller caller() {
-    return {.console = {.out = [this](std::string_view text) -> Result<void> {
-                          if (broken_) return make_error(*broken_);
-                          out_ += text;
-                          return {};
-                        },
-                        .note = [this](std::string_view line) { notes_ += line, notes_ += '\n'; }},
-            .variables = {},
-            .started = Clock::now()};
-  }
-
-  [[nodiscard]] const std::string& out() const { return out_; }
-
-  [[nodiscard]] const std::string& notes() const { return notes_; }
-
-  // From now on standard output cannot be written, for this reason.
-  void break_output(std::string reason) { broken_ = std::move(reason); }
-
- private:
-  std::string out_, notes_;
-  std::optional<std::string> broken_;
-};
 
 // The words of a command line without quotes; '' is an empty word.
 inline std::vector<std::string> words_of(std::string_view line) {
