@@ -2,11 +2,9 @@
 #include "tests/e2e/bench/job.hpp"
 
 #include <arpa/inet.h>
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -22,67 +20,21 @@ namespace muster::e2e {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-namespace fs = std::filesystem;
 
-constexpr auto kNap = std::chrono::milliseconds(5);
-
-// The variables of a process and its parent; empty if it has exited.
-struct Seen {
-  pid_t pid = -1;
-  pid_t parent = -1;
-  std::string variables;
-};
-
-Seen look_at(pid_t pid) {
-  const fs::path folder = fmt::format("/proc/{}", pid);
-  // "PID (name) state parent": a name may have spaces.
-  const auto stat = content_of(folder / "stat");
-  const auto after = stat.rfind(')');
-  if (after == std::string::npos || stat.size() < after + 4) return {};
-  if (stat[after + 2] == 'Z') return {};
-  return {.pid = pid,
-          .parent = static_cast<pid_t>(std::strtol(stat.c_str() + after + 4, nullptr, 10)),
-          .variables = content_of(folder / "environ")};
-}
-
-// Oldest first.
-std::vector<Seen> all_with(const std::string& setting) {
-  std::vector<Seen> found;
-  std::error_code gone;
-  for (auto entry = fs::directory_iterator("/proc", gone); entry != fs::directory_iterator();
-       entry.increment(gone)) {
-    const auto pid = static_cast<pid_t>(
-        std::strtol(entry->path().filename().c_str(), nullptr, 10));  // 0 if it is not a number
-    if (pid <= 0 || pid == ::getpid()) continue;
-    auto seen = look_at(pid);
-    if (seen.variables.find(setting) != std::string::npos) found.push_back(std::move(seen));
-  }
-  std::ranges::sort(found, {}, &Seen::pid);
-  return found;
-}
+constexpr auto kLookAgain = std::chrono::milliseconds(5);
+constexpr const char* kMark = "MUSTER_E2E_JOB";
 
 // Calls `look` until it returns something.
 template <class Look>
 pid_t wait_for_process(const Look& look) {
-  const auto until = Clock::now() + kPatience;
-  while (Clock::now() < until) {
-    if (const pid_t pid = look(); pid > 0) return pid;
-    std::this_thread::sleep_for(kNap);
-  }
-  return -1;
+  pid_t pid = -1;
+  static_cast<void>(wait_for([&] { return (pid = look()) > 0; }, kJobPatience));
+  return pid;
 }
 
-std::vector<char*> pointers_to(Words& words) {
-  std::vector<char*> pointers;
-  for (auto& word : words) pointers.push_back(word.data());
-  pointers.push_back(nullptr);
-  return pointers;
-}
-
-// Marks the environment of everything that one job starts.
 std::string next_mark() {
   static std::atomic<int> number{0};
-  return fmt::format("MUSTER_E2E_JOB={}.{}", ::getpid(), ++number);
+  return fmt::format("{}.{}", ::getpid(), ++number);
 }
 
 }  // namespace
@@ -118,72 +70,39 @@ Job::Job() : mark_(next_mark()) {}
 
 Job::~Job() {
   for (const auto pid : alive()) ::kill(pid, SIGKILL);
-  for (const auto& each : started_) {
-    if (!each.ended) ::waitpid(each.pid, nullptr, 0);
-  }
 }
 
 std::size_t Job::start(const Words& words, const Variables& variables) {
-  std::vector<std::string> settings{
-      mark_,
-      fmt::format("MUSTER_DATA_DIR={}/configs", MUSTER_SOURCE_DIR),
-      "OMPI_MCA_mpi_yield_when_idle=1",
+  Variables settings{
+      {kMark, mark_},
+      {"MUSTER_DATA_DIR", fmt::format("{}/configs", MUSTER_SOURCE_DIR)},
+      {"OMPI_MCA_mpi_yield_when_idle", "1"},
       // all ranks are local; Open MPI 5 complains about addresses it cannot pair
-      "OMPI_MCA_btl=^tcp",
-      "OMPI_MCA_rmaps_base_oversubscribe=1",
+      {"OMPI_MCA_btl", "^tcp"},
+      {"OMPI_MCA_rmaps_base_oversubscribe", "1"},
       // Open MPI 4 fails if another job removes the session folder that all share by default.
-      fmt::format("OMPI_MCA_orte_tmpdir_base={}", folder().string()),
-      "OMPI_ALLOW_RUN_AS_ROOT=1",
-      "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1",
+      {"OMPI_MCA_orte_tmpdir_base", folder().string()},
+      {"OMPI_ALLOW_RUN_AS_ROOT", "1"},
+      {"OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1"},
   };
   for (const auto* name : {"PATH", "HOME", "LD_LIBRARY_PATH", "TMPDIR", "MUSTER_MPI_MODULE"}) {
     // NOLINTNEXTLINE(concurrency-mt-unsafe): nothing sets any here
-    if (const char* value = std::getenv(name)) {
-      settings.push_back(fmt::format("{}={}", name, value));
-    }
+    if (const char* value = std::getenv(name)) settings.emplace(name, value);
   }
-  for (const auto& [name, value] : variables) settings.push_back(fmt::format("{}={}", name, value));
-  auto arguments = words;
-  const auto argument_pointers = pointers_to(arguments);
-  const auto setting_pointers = pointers_to(settings);
-  const auto out = (folder() / fmt::format("{}.out", started_.size())).string();
-  const auto err = (folder() / fmt::format("{}.err", started_.size())).string();
-  const pid_t pid = ::fork();
-  if (pid == 0) {
-    // NOLINTBEGIN(cppcoreguidelines-pro-type-vararg): as open is
-    ::dup2(::open("/dev/null", O_RDONLY), 0);
-    ::dup2(::open(out.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600), 1);
-    ::dup2(::open(err.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600), 2);
-    // NOLINTEND(cppcoreguidelines-pro-type-vararg)
-    ::execvpe(argument_pointers.front(), argument_pointers.data(), setting_pointers.data());
-    ::_exit(127);
-  }
-  started_.push_back({.pid = pid});
-  return started_.size() - 1;
-}
-
-bool Job::has_ended(Started& started) {
-  int status = 0;
-  if (!started.ended && ::waitpid(started.pid, &status, WNOHANG) == started.pid) {
-    started.ended = true;
-    started.status = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-  }
-  return started.ended;
+  settings.insert(variables.begin(), variables.end());
+  const auto number = started_.size();
+  started_.push_back(std::make_unique<Process>(words, settings,
+                                               folder_.path(fmt::format("{}.out", number)),
+                                               folder_.path(fmt::format("{}.err", number))));
+  return number;
 }
 
 Ended Job::end_of(std::size_t process, std::chrono::seconds patience) {
-  auto& started = started_.at(process);
-  const auto until = Clock::now() + patience;
-  while (!has_ended(started)) {
-    if (Clock::now() >= until) {
-      for (const auto pid : alive()) ::kill(pid, SIGKILL);
-      ::waitpid(started.pid, nullptr, 0);
-      started.ended = true;
-    } else {
-      std::this_thread::sleep_for(kNap);
-    }
+  const int status = started_.at(process)->wait(patience);
+  if (status < 0) {
+    for (const auto pid : alive()) ::kill(pid, SIGKILL);
   }
-  return {.status = started.status, .out = out_of(process), .err = err_of(process)};
+  return {.status = status, .out = out_of(process), .err = err_of(process)};
 }
 
 Ended Job::end_of_ranks(int ranks, int status) {
@@ -203,13 +122,13 @@ Ended Job::end_of_ranks(int ranks, int status) {
 
 Ended Job::end_of_mpirun(std::size_t process) {
   constexpr auto kItsOwnEnd = std::chrono::seconds(10);
-  auto& started = started_.at(process);
-  const auto until = Clock::now() + kPatience;
+  auto& started = *started_.at(process);
+  const auto until = Clock::now() + kJobPatience;
   auto alone_since = Clock::now();
-  while (!has_ended(started) && Clock::now() < until) {
-    if (alive() != std::vector{started.pid}) alone_since = Clock::now();
-    if (Clock::now() - alone_since > kItsOwnEnd) ::kill(started.pid, SIGKILL);
-    std::this_thread::sleep_for(kNap);
+  while (started.running() && Clock::now() < until) {
+    if (alive() != std::vector{started.pid()}) alone_since = Clock::now();
+    if (Clock::now() - alone_since > kItsOwnEnd) started.signal(SIGKILL);
+    std::this_thread::sleep_for(kLookAgain);
   }
   return end_of(process, std::chrono::seconds(0));
 }
@@ -223,10 +142,10 @@ std::string Job::err_of(std::size_t process) const {
 }
 
 ::testing::AssertionResult Job::says(std::size_t process, std::string_view text) {
-  const auto until = Clock::now() + kPatience;
+  const auto until = Clock::now() + kJobPatience;
   for (bool ended = false; !ended && Clock::now() < until;) {
-    std::this_thread::sleep_for(kNap);
-    ended = has_ended(started_.at(process));  // before the look, so that its last output counts
+    std::this_thread::sleep_for(kLookAgain);
+    ended = !started_.at(process)->running();  // before the look, so that its last output counts
     if (out_of(process).find(text) != std::string::npos) return ::testing::AssertionSuccess();
   }
   return ::testing::AssertionFailure()
@@ -236,7 +155,7 @@ std::string Job::err_of(std::size_t process) const {
 pid_t Job::rank_under_mpirun(int rank) const {
   const auto wanted = fmt::format("OMPI_COMM_WORLD_RANK={}", rank);
   return wait_for_process([&] {
-    for (const auto& seen : all_with(mark_)) {
+    for (const auto& seen : live()) {
       const auto at = seen.variables.find(wanted);
       if (at != std::string::npos && seen.variables[at + wanted.size()] == '\0') return seen.pid;
     }
@@ -247,23 +166,30 @@ pid_t Job::rank_under_mpirun(int rank) const {
 pid_t Job::local_rank_of(std::size_t process, int rank) const {
   return wait_for_process([&] {
     int index = 0;
-    for (const auto& seen : all_with(mark_)) {
+    for (const auto& seen : live()) {
       if (seen.parent == pid_of(process) && index++ == rank) return seen.pid;
     }
     return pid_t{-1};
   });
 }
 
+std::vector<LiveProcess> Job::live() const {
+  auto all = other_processes();
+  const auto setting = fmt::format("{}={}", kMark, mark_);
+  std::erase_if(all, [&](const LiveProcess& each) {
+    return each.variables.find(setting) == std::string::npos;
+  });
+  return all;
+}
+
 std::vector<pid_t> Job::alive() const {
   std::vector<pid_t> pids;
-  for (const auto& seen : all_with(mark_)) pids.push_back(seen.pid);
+  for (const auto& each : live()) pids.push_back(each.pid);
   return pids;
 }
 
 bool Job::leaves_nothing() const {
-  const auto until = Clock::now() + kPatience;
-  while (!alive().empty() && Clock::now() < until) std::this_thread::sleep_for(kNap);
-  return alive().empty();
+  return wait_for([this] { return alive().empty(); }, kJobPatience);
 }
 
 std::string Job::write(std::string_view name, std::string_view content) const {

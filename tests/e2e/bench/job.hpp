@@ -8,22 +8,20 @@
 
 #include <chrono>
 #include <filesystem>
-#include <map>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "tests/e2e/process.hpp"
 #include "tests/support/files.hpp"
 #include "tests/support/temp_dir.hpp"
 
 namespace muster::e2e {
 
-using Words = std::vector<std::string>;
-using Variables = std::map<std::string, std::string>;
-
 // Generous for a busy machine; a hang takes longer.
-inline constexpr auto kPatience = std::chrono::seconds(90);
+inline constexpr auto kJobPatience = std::chrono::seconds(90);
 
 struct Ended {
   int status = -1;  // 128 and the signal's number if a signal ended it; -1 after the deadline
@@ -53,7 +51,7 @@ class Job {
   // launcher around the tests is not noticed.
   std::size_t start(const Words& words, const Variables& variables = {});
   // Waits for it and kills everything after `patience`.
-  [[nodiscard]] Ended end_of(std::size_t process, std::chrono::seconds patience = kPatience);
+  [[nodiscard]] Ended end_of(std::size_t process, std::chrono::seconds patience = kJobPatience);
   [[nodiscard]] Ended run(const Words& words, const Variables& variables = {}) {
     return end_of(start(words, variables));
   }
@@ -70,7 +68,7 @@ class Job {
   [[nodiscard]] std::string out_of(std::size_t process) const;
   [[nodiscard]] std::string err_of(std::size_t process) const;
 
-  [[nodiscard]] pid_t pid_of(std::size_t process) const { return started_.at(process).pid; }
+  [[nodiscard]] pid_t pid_of(std::size_t process) const { return started_.at(process)->pid(); }
 
   // Waits for the process of a rank that a launcher or --local started.
   [[nodiscard]] pid_t rank_under_mpirun(int rank) const;
@@ -85,18 +83,11 @@ class Job {
   [[nodiscard]] std::string write(std::string_view name, std::string_view content) const;
 
  private:
-  struct Started {
-    pid_t pid = -1;
-    bool ended = false;
-    int status = -1;
-  };
-
-  // Whether it has exited.
-  [[nodiscard]] static bool has_ended(Started& started);
+  [[nodiscard]] std::vector<LiveProcess> live() const;
 
   TempDir folder_;
-  std::string mark_;
-  std::vector<Started> started_;
+  std::string mark_;  // in the environment of everything that it starts
+  std::vector<std::unique_ptr<Process>> started_;
 };
 
 // A limit that any run reaches, because an unjudged run is not healthy.

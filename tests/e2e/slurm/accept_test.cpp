@@ -97,8 +97,8 @@ class AcceptInSlurm : public ::testing::Test {
 
   // The steps have ended, the page is a draft, and another job continues with the soak.
   void expect_that_another_job_goes_on() {
-    const auto is_step = [](const auto& process) {
-      return process.second.find(" accept --step ") != std::string::npos;
+    const auto is_step = [](const LiveProcess& process) {
+      return process.words.find(" accept --step ") != std::string::npos;
     };
     EXPECT_TRUE(wait_for([&] { return std::ranges::none_of(other_processes(), is_step); }));
     EXPECT_THAT(content("page.html"), HasSubstr("DRAFT"));
@@ -124,8 +124,10 @@ class AcceptInSlurm : public ::testing::Test {
       return fs::read_symlink(fmt::format("/proc/{}/ns/uts", pid), gone);
     };
     const auto host = host_of(cluster->slurmd_of(node));
-    for (const auto& [pid, words] : other_processes()) {
-      if (host_of(pid) == host && pid != cluster->slurmd_of(node)) ::kill(pid, SIGKILL);
+    for (const auto& each : other_processes()) {
+      if (host_of(each.pid) == host && each.pid != cluster->slurmd_of(node)) {
+        ::kill(each.pid, SIGKILL);
+      }
     }
     cluster->kill_slurmd(node);
     EXPECT_EQ(set_state(node, {"state=down", "reason=power"}), 0);

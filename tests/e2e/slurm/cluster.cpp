@@ -471,9 +471,10 @@ std::vector<std::string> Cluster::stop() {
   while (::getpid() == 1 && std::chrono::steady_clock::now() < deadline) {
     const auto others = other_processes();
     if (others.empty()) break;
-    for (const auto& [pid, words] : others) {
+    for (const auto& each : others) {
+      const auto words = fmt::format("{} {}", each.pid, each.words);
       if (std::ranges::find(left, words) == left.end()) left.push_back(words);
-      ::kill(pid, SIGKILL);
+      ::kill(each.pid, SIGKILL);
     }
     std::this_thread::sleep_for(milliseconds(20));
   }

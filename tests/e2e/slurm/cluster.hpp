@@ -13,8 +13,8 @@
 #include <string_view>
 #include <vector>
 
+#include "tests/e2e/process.hpp"
 #include "tests/e2e/slurm/private_world.hpp"
-#include "tests/e2e/slurm/process.hpp"
 
 namespace muster::e2e {
 

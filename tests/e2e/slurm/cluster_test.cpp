@@ -81,7 +81,7 @@ TEST_F(ClusterTest, LeavesNoProcessAndNoFileBehind) {
     const auto id = cluster.submit(script);
     ASSERT_TRUE(cluster.wait_until("n1", [](const auto& node) { return node.is("mixed"); }));
   }
-  EXPECT_THAT(other_processes(), IsEmpty());
+  for (const auto& each : other_processes()) ADD_FAILURE() << each.words << " is left";
   EXPECT_FALSE(std::filesystem::exists(folder));
 }
 

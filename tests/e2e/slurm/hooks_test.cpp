@@ -24,18 +24,13 @@ class HookScript : public ::testing::TestWithParam<Hook> {
     const auto text =
         shipped_hook(GetParam().name, folder.path() / "muster", folder.path() / "logger");
     ASSERT_NE(text, "");
-    program("hook", text);
-  }
-
-  void program(const char* name, std::string_view content) const {
-    folder.write(name, content);
-    fs::permissions(folder.path() / name, fs::perms(0755));
+    folder.write_program("hook", text);
   }
 
   // Calls it like slurmd, with only slurmd's variables.
   [[nodiscard]] Ran run() const {
-    Process process({(folder.path() / "hook").string()}, {{"SLURMD_NODENAME", "n1"}},
-                    folder.path() / "out", folder.path() / "err");
+    Process process({folder.path("hook")}, {{"SLURMD_NODENAME", "n1"}}, folder.path() / "out",
+                    folder.path() / "err");
     return {.status = process.wait(kPatience),
             .out = content_of(folder.path() / "out"),
             .err = content_of(folder.path() / "err")};
@@ -46,8 +41,8 @@ class HookScript : public ::testing::TestWithParam<Hook> {
 
 TEST_P(HookScript, PassesItsContextAndTheVerdict) {
   for (const int status : {0, 1}) {
-    program("muster",
-            fmt::format("#!/bin/sh\necho \"$* for $SLURMD_NODENAME\"\nexit {}\n", status));
+    folder.write_program(
+        "muster", fmt::format("#!/bin/sh\necho \"$* for $SLURMD_NODENAME\"\nexit {}\n", status));
     const auto ran = run();
     EXPECT_EQ(ran.status, status);
     EXPECT_EQ(ran.out, fmt::format("hook {} for n1\n", GetParam().context));
@@ -57,7 +52,7 @@ TEST_P(HookScript, PassesItsContextAndTheVerdict) {
 
 TEST_P(HookScript, NeverFailsIfMusterIsBroken) {
   for (const auto* end : {"exit 2", "exit 64", "exit 78", "exit 127", "kill -SEGV $$"}) {
-    program("muster", fmt::format("#!/bin/sh\n{}\n", end));
+    folder.write_program("muster", fmt::format("#!/bin/sh\n{}\n", end));
     const auto ran = run();
     EXPECT_EQ(ran.status, 0) << end;
     EXPECT_THAT(ran.err, HasSubstr("the node was not checked")) << end;
@@ -70,7 +65,7 @@ TEST_P(HookScript, NeverFailsIfMusterCannotBeStarted) {
   folder.write("muster", "#!/bin/sh\nexit 1\n");
   fs::permissions(folder.path() / "muster", fs::perms(0644));
   EXPECT_EQ(run().status, 0) << "not executable";
-  program("muster", "#!/nonexistent/interpreter\n");
+  folder.write_program("muster", "#!/nonexistent/interpreter\n");
   EXPECT_EQ(run().status, 0) << "no interpreter";
   folder.remove("muster");
   fs::create_directory(folder.path() / "muster");
@@ -79,8 +74,9 @@ TEST_P(HookScript, NeverFailsIfMusterCannotBeStarted) {
 
 TEST_P(HookScript, LogsToSyslogIfMusterIsBroken) {
   // The logger gets nothing else, and inherits nothing of the hook's that it could keep open.
-  program("logger", fmt::format("#!/bin/sh\necho \"$*\" >>{0}/said\necho to out\necho to err >&2\n",
-                                folder.path().string()));
+  folder.write_program(
+      "logger", fmt::format("#!/bin/sh\necho \"$*\" >>{0}/said\necho to out\necho to err >&2\n",
+                            folder.path().string()));
   const auto said = [&] { return content_of(folder.path() / "said"); };
   EXPECT_EQ(run().out, "");
   EXPECT_EQ(
@@ -89,7 +85,7 @@ TEST_P(HookScript, LogsToSyslogIfMusterIsBroken) {
                   "node was not checked\n",
                   folder.path().string()));
   folder.remove("said");
-  program("muster", "#!/bin/sh\nexit 64\n");
+  folder.write_program("muster", "#!/bin/sh\nexit 64\n");
   const auto ran = run();
   EXPECT_EQ(ran.status, 0);
   EXPECT_EQ(ran.out, "");
@@ -102,16 +98,16 @@ TEST_P(HookScript, LogsToSyslogIfMusterIsBroken) {
                   GetParam().context));
   folder.remove("said");
   for (const int status : {0, 1}) {
-    program("muster", fmt::format("#!/bin/sh\nexit {}\n", status));
+    folder.write_program("muster", fmt::format("#!/bin/sh\nexit {}\n", status));
     EXPECT_EQ(run().status, status);
   }
   EXPECT_FALSE(fs::exists(folder.path() / "said"));
 }
 
 TEST_P(HookScript, IgnoresTheLogger) {
-  program("muster", "#!/bin/sh\nexit 64\n");
+  folder.write_program("muster", "#!/bin/sh\nexit 64\n");
   for (const auto* logger : {"exit 1", "kill -KILL $$", "trap '' TERM\nsleep 100 & wait; wait"}) {
-    program("logger", fmt::format("#!/bin/sh\n{}\n", logger));
+    folder.write_program("logger", fmt::format("#!/bin/sh\n{}\n", logger));
     const auto begin = std::chrono::steady_clock::now();
     EXPECT_EQ(run().status, 0) << logger;
     EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(60)) << logger;
@@ -120,15 +116,15 @@ TEST_P(HookScript, IgnoresTheLogger) {
 
 // Slurm's time limit: SIGTERM for the whole group, which must not look like success.
 TEST_P(HookScript, FailsWhenSlurmEndsIt) {
-  program("muster", "#!/bin/sh\ntrap 'exit 0' TERM\necho begun\nsleep 100 & wait\n");
-  Process process({(folder.path() / "hook").string()}, {}, folder.path() / "out");
+  folder.write_program("muster", "#!/bin/sh\ntrap 'exit 0' TERM\necho begun\nsleep 100 & wait\n");
+  Process process({folder.path("hook")}, {}, folder.path() / "out");
   ASSERT_TRUE(wait_for([&] { return !content_of(folder.path() / "out").empty(); }));
   ::kill(-process.pid(), SIGTERM);
   EXPECT_EQ(process.wait(kPatience), 128 + SIGTERM);
 }
 
 TEST_P(HookScript, NeedsNoOutput) {
-  program("muster", "#!/bin/sh\nexit 3\n");
+  folder.write_program("muster", "#!/bin/sh\nexit 3\n");
   Process process({"/bin/sh", "-c", fmt::format("exec {}/hook >&- 2>&-", folder.path().string())},
                   {}, folder.path() / "out");
   EXPECT_EQ(process.wait(kPatience), 0);

@@ -13,9 +13,9 @@
 #include <utility>
 #include <vector>
 
+#include "tests/e2e/process.hpp"
 #include "tests/e2e/slurm/cluster.hpp"
 #include "tests/e2e/slurm/private_world.hpp"
-#include "tests/e2e/slurm/process.hpp"
 #include "tests/support/temp_dir.hpp"
 
 namespace muster::e2e {
@@ -112,8 +112,8 @@ class MusterInSlurm : public ::testing::Test {
   // Calls muster with the option that a machine without its own history needs.
   [[nodiscard]] std::string status_of_cluster() {
     return cluster()
-        .run({MUSTER_PROGRAM, "status", "--root", (trees_.path() / "healthy").string(), "--state",
-              (trees_.path() / "no-state").string()})
+        .run({MUSTER_PROGRAM, "status", "--root", trees_.path("healthy"), "--state",
+              trees_.path("no-state")})
         .out;
   }
 

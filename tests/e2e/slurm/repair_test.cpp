@@ -56,10 +56,9 @@ class RepairInSlurm : public MusterInSlurm {
   }
 
   [[nodiscard]] std::string go() {
-    const auto ran = cluster().run(
-        {MUSTER_PROGRAM, "repair", "n1", "--go", "--root", (trees_.path() / "on-n1").string(),
-         "--state", (trees_.path() / "admin").string()},
-        {{"MUSTER_DATA_DIR", MUSTER_SOURCE_DIR "/configs"}});
+    const auto ran = cluster().run({MUSTER_PROGRAM, "repair", "n1", "--go", "--root",
+                                    trees_.path("on-n1"), "--state", trees_.path("admin")},
+                                   {{"MUSTER_DATA_DIR", MUSTER_SOURCE_DIR "/configs"}});
     return ran.out + ran.err;
   }
 

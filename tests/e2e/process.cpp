@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tests/e2e/slurm/process.hpp"
+#include "tests/e2e/process.hpp"
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -10,6 +10,7 @@
 #include <csignal>
 #include <cstdlib>
 #include <thread>
+#include <utility>
 
 namespace muster::e2e {
 namespace {
@@ -103,22 +104,28 @@ bool wait_for(const std::function<bool()>& done, std::chrono::milliseconds patie
   return true;
 }
 
-std::map<pid_t, std::string> other_processes() {
-  std::map<pid_t, std::string> found;
+std::vector<LiveProcess> other_processes() {
+  std::vector<LiveProcess> found;
   std::error_code gone;
   for (auto entry = fs::directory_iterator("/proc", gone); entry != fs::directory_iterator();
        entry.increment(gone)) {
     const auto folder = entry->path();
-    const auto pid = static_cast<pid_t>(std::strtol(folder.filename().c_str(), nullptr, 10));
+    const auto pid = static_cast<pid_t>(
+        std::strtol(folder.filename().c_str(), nullptr, 10));  // 0 if it is not a number
     if (pid <= 0 || pid == ::getpid()) continue;
-    // "PID (name) state …": a name may have spaces and brackets. A zombie has ended.
+    // "PID (name) state parent": a name may have spaces and brackets. A zombie has ended.
     const auto stat = content_of(folder / "stat");
     const auto after = stat.rfind(')');
-    if (after == std::string::npos || stat.size() < after + 3 || stat[after + 2] == 'Z') continue;
+    if (after == std::string::npos || stat.size() < after + 4 || stat[after + 2] == 'Z') continue;
     auto words = content_of(folder / "cmdline");
     std::ranges::replace(words, '\0', ' ');
-    found.emplace(pid, fmt::format("{} {}", pid, words));
+    found.push_back(
+        {.pid = pid,
+         .parent = static_cast<pid_t>(std::strtol(stat.c_str() + after + 4, nullptr, 10)),
+         .words = std::move(words),
+         .variables = content_of(folder / "environ")});
   }
+  std::ranges::sort(found, {}, &LiveProcess::pid);
   return found;
 }
 

@@ -53,7 +53,13 @@ class Process {
 [[nodiscard]] bool wait_for(const std::function<bool()>& done,
                             std::chrono::milliseconds patience = kPatience);
 
-// The other live processes of this PID namespace: pid and command line.
-[[nodiscard]] std::map<pid_t, std::string> other_processes();
+struct LiveProcess {
+  pid_t pid = -1, parent = -1;
+  std::string words;      // its command line
+  std::string variables;  // its environment, as in /proc
+};
+
+// The other live processes of this PID namespace, by pid.
+[[nodiscard]] std::vector<LiveProcess> other_processes();
 
 }  // namespace muster::e2e
