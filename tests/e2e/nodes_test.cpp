@@ -13,7 +13,6 @@
 
 #include "checks/catalogue.hpp"
 #include "checks/run.hpp"
-#include "lib/base/text.hpp"
 #include "tests/e2e/harness.hpp"
 #include "tests/nodes/faults.hpp"
 #include "tests/nodes/render.hpp"
@@ -214,27 +213,6 @@ TEST(FaultTableTest, GoldenFilesHaveEntriesOfNodesAndFaultsOnly) {
   GoldenFile("faults.txt").expect_only(faults);
   const auto names = node_names();
   GoldenFile("healthy.txt").expect_only({names.begin(), names.end()});
-}
-
-// The checks that a simulated fault makes fail, so that none is lost from the table of faults.
-TEST(FaultTableTest, HasAFaultForEveryCheckThatItCovers) {
-  constexpr std::string_view kCovered =
-      "host.cpu host.memory host.memory_available host.swap host.hugepages host.edac "
-      "host.kernel_log host.kernel host.sysctl host.limits host.clock host.load "
-      "host.stuck_tasks host.mounts host.nvme host.services host.modules host.ethernet "
-      "host.programs host.container_storage pci.devices pci.link pci.errors pci.acs "
-      "pci.payload gpu.present gpu.driver gpu.ecc_mode gpu.ecc_uncorrectable gpu.ecc_sram "
-      "gpu.ecc_corrected gpu.ecc_remapped_rows gpu.ecc_retired_pages gpu.recovery_action "
-      "gpu.temperature gpu.power gpu.persistence gpu.mig gpu.firmware gpu.nvlink_state "
-      "gpu.nvlink_errors gpu.pcie_replay gpu.p2p gpu.fabric gpu.clocks gpu.compute_mode "
-      "gpu.processes gpu.memory_used gpu.xid gpu.sxid gpu.amd gpu.ras ib.present ib.state "
-      "ib.rate ib.firmware ib.pkey ib.address ib.errors ib.flaps ib.netdev topo.numa "
-      "topo.pairing topo.nccl_file env.nccl";
-  const auto words = split_words(kCovered);
-  const std::set<std::string_view> covered(words.begin(), words.end());
-  std::set<std::string_view> failed;
-  for (const auto& fault : nodes::all_faults()) failed.insert(fault.check);
-  EXPECT_EQ(failed, covered);
 }
 
 }  // namespace
