@@ -189,12 +189,5 @@ TEST_F(RunFolderTest, WritesAJournalForPeople) {
   EXPECT_THAT(second, HasSubstr("\"end\":\"pass\",\"sha256\":\""));
 }
 
-TEST(OrderTest, HasAnIdOfVersion7) {
-  const auto id = make_order(Plan{}, {}).id;
-  ASSERT_EQ(id.size(), 36U);
-  EXPECT_EQ(id[14], '7');
-  EXPECT_NE(id, make_order(Plan{}, {}).id);
-}
-
 }  // namespace
 }  // namespace muster::accept
