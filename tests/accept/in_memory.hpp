@@ -30,10 +30,6 @@ class InMemoryRun {
     }
   }
 
-  [[nodiscard]] const Results& results() const { return results_; }
-
-  [[nodiscard]] int looks() const { return looks_; }
-
  private:
   static constexpr std::int64_t kDay = 86'400;
   using Key = std::tuple<std::size_t, Stage, std::int64_t>;

@@ -98,10 +98,12 @@ TEST(SimFleetTest, SlowPartsAreInTheNodeTests) {
   EXPECT_EQ(findings_of("fault=limit:0.5", Stage::node).size(), 8U);
 }
 
-double value_of(const EndedStep& ended, std::string_view test) {
+// The first value of the test, or that of this device.
+double value_of(const EndedStep& ended, std::string_view test, std::string_view device = "") {
   for (const auto& report : ended.answer->reports) {
     for (const auto& each : report.measurements) {
-      if (each.conditions.test == test) return each.value;
+      const bool is_it = device.empty() || each.conditions.device == device;
+      if (each.conditions.test == test && is_it) return each.value;
     }
   }
   return 0;
@@ -313,16 +315,7 @@ TEST(SimFleetTest, ANodeThatReturnsDoesNotKeepTheOthersFromTheEndOfTheSoak) {
 TEST(SimFleetTest, ATiredGpuIsSlowerOnlyAfterTheSoak) {
   const auto fleet = fleet_of("fault=tired:3:1:0.9");
   const auto gpu1 = [&](Stage stage) {
-    double value = 0;
-    const auto ended = run(*fleet, 3, stage);
-    for (const auto& report : ended.answer->reports) {
-      for (const auto& each : report.measurements) {
-        if (each.conditions.test == "gpu.gemm" && each.conditions.device == "gpu1") {
-          value = each.value;
-        }
-      }
-    }
-    return value;
+    return value_of(run(*fleet, 3, stage), "gpu.gemm", "gpu1");
   };
   EXPECT_NEAR(gpu1(Stage::after) / gpu1(Stage::node), 0.9, 0.02);
 }
