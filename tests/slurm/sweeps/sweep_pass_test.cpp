@@ -361,14 +361,6 @@ TEST_F(SweepPassTest, DoesNothingIfSlurmDoesNotAnswer) {
   EXPECT_THAT(log().open, SizeIs(2));
 }
 
-TEST_F(SweepPassTest, ASiteMustNameOneOfSeveralPartitions) {
-  cluster.node("n002").partitions = {"cpu"};
-  EXPECT_THAT(pass().bad_rules, HasSubstr("expected some of cpu, gpu"));
-  rules.partitions = {"cpu"};
-  EXPECT_EQ(pass().bad_rules, "");
-  EXPECT_THAT(printed, ElementsAre("submitted n002 101: node in cpu"));
-}
-
 TEST_F(SweepPassTest, StatusChangesNothing) {
   leave("node-1", Verdict::healthy);
   const auto result = sweep_status({.rules = rules, .now = cluster.now()}, services());
