@@ -48,8 +48,6 @@ struct Unanswered {
   enum class Kind { interrupted, lost, refused, outside };  // outside: no longer in the job
   Kind kind = Kind::interrupted;
   std::string why;
-
-  bool operator==(const Unanswered&) const = default;
 };
 
 // Classifies by the status and standard error of the program that should have reached the node.

@@ -39,8 +39,6 @@ enum class FaultKind {
 struct NodeFault {
   FaultKind kind = FaultKind::silent;
   double first = 0, second = 0;  // in the order of the comments above
-
-  bool operator==(const NodeFault&) const = default;
 };
 
 struct FleetWords {

@@ -26,8 +26,6 @@ namespace muster::fleet {
 struct Entry {
   std::string text;
   std::int64_t sum = 0;  // 0 if the text is empty
-
-  bool operator==(const Entry&) const = default;
 };
 
 [[nodiscard]] std::int64_t sum_of(std::string_view text);

@@ -57,8 +57,6 @@ class AzureClient {
 struct AzureInsight {
   std::optional<State> state;
   std::string text;  // readable; in a terminal insight, what to do with the virtual machine
-
-  bool operator==(const AzureInsight&) const = default;
 };
 
 [[nodiscard]] Result<std::vector<AzureInsight>> parse_insights(std::string_view json);

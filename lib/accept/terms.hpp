@@ -19,8 +19,6 @@ struct SoakNeed {
   std::int64_t failures = 0;  // allowed during the soak
   double provider_risk = 0;   // probability that a delivery with the good rate is refused
   double buyer_risk = 0;      // probability that a delivery with the bad rate is accepted
-
-  bool operator==(const SoakNeed&) const = default;
 };
 
 [[nodiscard]] SoakNeed soak_need(const Terms& terms);

@@ -16,8 +16,6 @@ struct Difference {
   std::size_t count = 0;  // pairs, or values of the smaller group
   double share = 0;
   std::optional<Interval> interval;  // with 95% confidence; empty if there are too few values
-
-  bool operator==(const Difference&) const = default;
 };
 
 // Compares the same devices before and after, and returns the median of their differences. Ignores

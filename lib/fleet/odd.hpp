@@ -18,8 +18,6 @@ struct OddValues {
   double limit = 0;
   std::vector<std::size_t> places;  // indices of values beyond the limit, the worst first
   bool too_few = false;             // there are too few values to call any odd
-
-  bool operator==(const OddValues&) const = default;
 };
 
 // Applies the one-sided rule: a value is odd if it is further from the center than 5 deviations and

@@ -22,8 +22,6 @@ using Time = std::chrono::sys_seconds;
 struct RepairDrain {
   std::string node, check, device;  // an empty device means the whole node
   Time at{};
-
-  bool operator==(const RepairDrain&) const = default;
 };
 
 struct RepairCase {
@@ -55,8 +53,6 @@ struct RepairStep {
   std::string why;          // a sentence
   std::string unit = {};    // the unit to restart
   bool breaker = false;     // stops all repairs, which must be recorded
-
-  bool operator==(const RepairStep&) const = default;
 };
 
 [[nodiscard]] RepairStep next_step(const RepairCase& repair);
