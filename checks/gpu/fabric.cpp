@@ -142,6 +142,9 @@ std::optional<Finding> judge_health(const Snapshot& snapshot, const Gpu& gpu) {
     faults.push_back(std::move(fault));
   }
   if (faults.empty() && summary == kUnhealthy) faults = {"NVML calls it unhealthy"};
+  if (faults.empty() && summary > kLimited) {
+    return unknown(gpu::name_of(gpu), fmt::format("unknown health of the fabric: {}", summary));
+  }
   const bool limited = faults.empty() && summary == kLimited;
   if (limited) faults = {"it has limited capacity"};
   if (faults.empty()) return std::nullopt;
@@ -154,6 +157,27 @@ std::optional<Finding> judge_health(const Snapshot& snapshot, const Gpu& gpu) {
   return finding;
 }
 
+// Clusters are those of a rack.
+std::optional<Finding> judge_cluster(const Snapshot& snapshot, const Gpu& gpu,
+                                     const GpuFabricLimits& limits) {
+  if (!limits.cluster.value_or(false)) return std::nullopt;
+  const auto outside = [&](std::string_view what, std::string observed, std::string limit) {
+    return unfit(gpu, fmt::format("{}: it cannot reach GPUs of other nodes in the rack", what),
+                 std::move(observed),
+                 snapshot.identity->hypervisor ? Remedy::report_to_provider : Remedy::fix_config,
+                 std::move(limit));
+  };
+  const auto& fabric = *gpu.fabric;
+  if (fabric.state == kNotSupported) {
+    return outside("not in an NVSwitch fabric", "not supported", "a cluster");
+  }
+  if (fabric.cluster.empty()) {
+    return outside("registered without a cluster", "no cluster", "a cluster");
+  }
+  if (fabric.clique == 0) return outside("registered without a clique", "clique 0", "a clique");
+  return std::nullopt;
+}
+
 // `others`: other GPUs of this node are in a fabric.
 std::optional<Finding> judge_one(const Snapshot& snapshot, const Gpu& gpu,
                                  const GpuFabricLimits& limits, bool others) {
@@ -164,9 +188,17 @@ std::optional<Finding> judge_one(const Snapshot& snapshot, const Gpu& gpu,
     return unfit(gpu, "not in the NVSwitch fabric, unlike other GPUs of this node", "not supported",
                  gpu::reset_remedy(snapshot));
   }
-  if (!gpu.fabric) return gpu::not_reported(gpu, "the state of the fabric", gpu.fabric);
+  const bool required = limits.cluster.value_or(false) && gpu::hides_links(gpu).empty();
+  if (!gpu.fabric) {
+    Finding finding = gpu::not_reported(gpu, "the state of the fabric", gpu.fabric);
+    if (required) finding.outcome = Outcome::unknown;
+    return finding;
+  }
   const auto& fabric = *gpu.fabric;
-  if (fabric.state == kNotSupported) return skipped("not in an NVSwitch fabric", gpu::name_of(gpu));
+  if (fabric.state == kNotSupported) {
+    return required ? judge_cluster(snapshot, gpu, limits)
+                    : skipped("not in an NVSwitch fabric", gpu::name_of(gpu));
+  }
   if (is_waiting(gpu)) {
     const std::string word(word_for(fabric.state));
     Finding finding = unfit(gpu, fmt::format("registration in the NVSwitch fabric is {}", word),
@@ -184,14 +216,7 @@ std::optional<Finding> judge_one(const Snapshot& snapshot, const Gpu& gpu,
         fmt::format("code {}", fabric.status), gpu::reset_remedy(snapshot));
   }
   if (auto finding = judge_health(snapshot, gpu)) return finding;
-  if (limits.cluster.value_or(false) && fabric.cluster.empty()) {
-    return unfit(gpu,
-                 "registered without a cluster: it cannot reach GPUs of other nodes in the rack",
-                 "no cluster",
-                 snapshot.identity->hypervisor ? Remedy::report_to_provider : Remedy::fix_config,
-                 "a cluster");
-  }
-  return std::nullopt;
+  return judge_cluster(snapshot, gpu, limits);
 }
 
 // GPUs in another cluster or clique than the others, as one finding. On a single board with
@@ -242,7 +267,9 @@ Findings judge(const Snapshot& snapshot, const Profile& profile) {
   const bool any = std::ranges::any_of(gpus, [](const Gpu* each) { return is_in_fabric(*each); });
   const bool none_to_ask =
       std::ranges::none_of(gpus, [](const Gpu* each) { return each->fabric.is_unreadable(); });
-  if (!any && none_to_ask) return {skipped("no GPU is in an NVSwitch fabric")};
+  if (!any && none_to_ask && !limits.cluster.value_or(false)) {
+    return {skipped("no GPU is in an NVSwitch fabric")};
+  }
   if (auto finding = none_ready(snapshot, gpus, limits)) return {*std::move(finding)};
   auto findings = gpu::each(
       snapshot, [&](const Gpu& gpu) { return judge_one(snapshot, gpu, limits, any); },
@@ -265,12 +292,13 @@ constinit const Check check = gpu::check_of_gpus({
         "registered it in the fabric; until then programs that use several GPUs fail at start. "
         "Registration must be completed, all GPUs must be in one cluster and clique, and the "
         "health that newer drivers report must be clean: bandwidth, routes, time-outs, "
-        "configuration. On racks whose nodes share one NVLink domain the cluster has a name "
-        "(required by gpu.fabric.cluster); on a single board it has none. For some time after a "
-        "boot or a load of the driver (gpu.fabric.register_within) a missing registration only "
-        "warns. If gpu.fabric.imex is set, nvidia-imex must run, with a domain and a channel. GPUs "
-        "without such a fabric are skipped, and so is A100, whose driver does not report it. "
-        "gpu.nvlink_state reports lost NVLinks.",
+        "configuration. On racks whose nodes share one NVLink domain the cluster has a name and "
+        "the clique is not 0 (both required by gpu.fabric.cluster; there a GPU without a fabric "
+        "fails, or is unknown if the driver does not report it); on a single board neither is so. "
+        "For some time after a boot or a load of the driver (gpu.fabric.register_within) a missing "
+        "registration only warns. If gpu.fabric.imex is set, nvidia-imex must run, with a domain "
+        "and a channel. GPUs of other nodes without such a fabric are skipped, and so is A100, "
+        "whose driver does not report it. gpu.nvlink_state reports lost NVLinks.",
     .fix =
         "Not started or in progress: look at nvidia-fabricmanager and its log, restart it, then "
         "restart the jobs; in a rack (GB200, GB300) look at its NVLink switches. Failed or "

@@ -101,13 +101,58 @@ TEST(GpuFabricTest, NoServiceOfThisNodeRegistersTheGpusOfARack) {
   EXPECT_EQ(judge(node).front().remedy, Remedy::fix_config);
 }
 
-TEST(GpuFabricTest, ARacksGpuIsInACluster) {
+Profile profile_of_rack() {
   Profile profile = linked_node::profile();
   profile.gpu->fabric.cluster = true;
+  return profile;
+}
+
+Snapshot node_of_rack() {
   Snapshot node = linked_node::node();
-  EXPECT_EQ(judge(node, profile).front().observed, Value("no cluster"s));
-  for (std::size_t i = 0; i < 2; ++i) fabric_of(node, i).cluster = std::string(32, 'a');
-  EXPECT_THAT(judge(node, profile), ElementsAre(passes()));
+  for (std::size_t i = 0; i < 2; ++i) {
+    fabric_of(node, i).cluster = std::string(32, 'a');
+    fabric_of(node, i).clique = 32766;
+  }
+  return node;
+}
+
+Expected outside(std::string observed, std::string limit) {
+  Expected finding = bad(std::move(observed), Remedy::report_to_provider);
+  finding.limit = std::move(limit);
+  return finding;
+}
+
+TEST(GpuFabricTest, ARacksGpuIsInACluster) {
+  Snapshot node = node_of_rack();
+  EXPECT_THAT(judge(node, profile_of_rack()), ElementsAre(passes()));
+  for (std::size_t i = 0; i < 2; ++i) fabric_of(node, i).cluster.clear();
+  EXPECT_EQ(judge(node, profile_of_rack()).front(), outside("no cluster", "a cluster"));
+}
+
+TEST(GpuFabricTest, ARacksGpuInCliqueZeroIsNotRegistered) {
+  Snapshot node = node_of_rack();
+  for (std::size_t i = 0; i < 2; ++i) fabric_of(node, i).clique = 0;
+  EXPECT_EQ(judge(node, profile_of_rack()).front(), outside("clique 0", "a clique"));
+  EXPECT_THAT(judge(node), ElementsAre(passes())) << "nothing requires a cluster";
+  node.identity->hypervisor = false;
+  EXPECT_EQ(judge(node, profile_of_rack()).front().remedy, Remedy::fix_config);
+  fabric_of(node, 1).clique = 5;
+  EXPECT_EQ(judge(node, profile_of_rack()).front().observed, Value("clique 0"s));
+}
+
+TEST(GpuFabricTest, ARacksGpusWithoutAFabricAreNotSkipped) {
+  Snapshot node = node_of_rack();
+  for (std::size_t i = 0; i < 2; ++i) gpu_of(node, i).fabric = GpuFabric{};
+  EXPECT_EQ(judge(node, profile_of_rack()).front(), outside("not supported", "a cluster"));
+  EXPECT_THAT(judge(node, profile_of_rack()).back(), is(Outcome::fail, "gpu1"));
+  gpu_of(node, 1).modes.mig = true;
+  EXPECT_THAT(judge(node, profile_of_rack()), ElementsAre(is(Outcome::fail), skips("gpu1")));
+  for (std::size_t i = 0; i < 2; ++i) gpu_of(node, i).fabric = absent("nvmlX: Not Supported (3)");
+  EXPECT_THAT(judge(node, profile_of_rack()), ElementsAre(unknown("gpu0"), skips("gpu1")));
+  gpu_of(node, 1).modes.mig = false;
+  EXPECT_THAT(judge(node, profile_of_rack()), ElementsAre(unknown("gpu0"), unknown("gpu1")));
+  gpu_of(node, 1).fabric = absent("Function Not Found (13)");
+  EXPECT_THAT(judge(node, profile_of_rack()), ElementsAre(unknown("gpu0"), unknown("gpu1")));
 }
 
 TEST(GpuFabricTest, ImexRunsWithADomainAndAChannelIfItIsWanted) {
@@ -188,6 +233,16 @@ TEST(GpuFabricTest, TheSummaryCountsWithoutFaultsInTheMask) {
   EXPECT_THAT(
       judge(node),
       ElementsAre(unsound("it has limited capacity", Remedy::watch, Outcome::warn), passes()));
+}
+
+TEST(GpuFabricTest, AnUnknownSummaryIsUnknownUnlessTheMaskHasFaults) {
+  for (const unsigned summary : {4U, 9U, 255U}) {
+    Snapshot node = linked_node::node();
+    fabric_of(node, 0).health_summary = summary;
+    EXPECT_THAT(judge(node), ElementsAre(unknown("gpu0"), passes())) << summary;
+    fabric_of(node, 0).health_mask = 0x1a9U;
+    EXPECT_EQ(judge(node).front().outcome, Outcome::fail) << summary;
+  }
 }
 
 TEST(GpuFabricTest, NamesTheGpuInAnotherClusterOrClique) {
