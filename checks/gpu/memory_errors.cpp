@@ -15,12 +15,31 @@ const Fact<std::uint64_t>& either_count(const GpuEcc& ecc) {
   return (ecc.*dram).is_absent() ? ecc.*sram : ecc.*dram;
 }
 
+// True for GPUs since Ampere with ECC on and MIG off.
+bool must_report_errors(const Gpu& gpu) {
+  constexpr unsigned kAmpere = 7;
+  constexpr unsigned kUnknown = 0xffffffff;
+  const unsigned architecture = gpu.architecture.value_or(kUnknown);
+  return architecture >= kAmpere && architecture != kUnknown && gpu.modes.ecc.value_or(false) &&
+         !gpu.modes.mig.value_or(false);
+}
+
+// Turns the skip for a missing fact into `unknown` if this GPU must report it.
+Finding unless_required(const Gpu& gpu, Finding missing) {
+  if (missing.outcome != Outcome::skip || !must_report_errors(gpu)) return missing;
+  missing.outcome = Outcome::unknown;
+  missing.message += "; all GPUs since Ampere report it while ECC is on";
+  return missing;
+}
+
 std::optional<Finding> judge_corrected_in(const Gpu& gpu, std::string_view where,
                                           const Fact<std::uint64_t>& errors,
                                           const Limit<int>& limit) {
-  if (!limit || errors.is_absent()) return std::nullopt;
+  if (!limit || (errors.is_absent() && !must_report_errors(gpu))) return std::nullopt;
   if (!errors) {
-    return gpu::not_reported(gpu, fmt::format("the count of corrected {} errors", where), errors);
+    return unless_required(
+        gpu,
+        gpu::not_reported(gpu, fmt::format("the count of corrected {} errors", where), errors));
   }
   if (*errors <= static_cast<std::uint64_t>(*limit)) return std::nullopt;
   return gpu::warned(gpu,
@@ -36,7 +55,7 @@ Findings judge_corrected(const Snapshot& snapshot, const Profile& profile) {
   }
   const auto judge_one = [&](const Gpu& gpu) {
     const auto& ecc = gpu.ecc_aggregate;
-    if (!ecc.dram_corrected && !ecc.sram_corrected) {
+    if (!ecc.dram_corrected && !ecc.sram_corrected && !must_report_errors(gpu)) {
       return std::optional(gpu::not_reported_unlike_peers(
           snapshot, gpu, "the count of corrected errors", [](const Gpu& each) -> const auto& {
             return either_count<&GpuEcc::dram_corrected, &GpuEcc::sram_corrected>(
@@ -68,7 +87,8 @@ std::optional<Finding> missing_uncorrected_count(const Snapshot& snapshot, const
   const auto& dram = gpu.ecc_volatile.dram_uncorrected;
   const auto& sram = gpu.ecc_volatile.sram_uncorrected;
   for (const auto* fact : {&dram, &sram}) {
-    if (fact->is_unreadable()) return gpu::not_reported(gpu, kWhat, *fact);
+    if (fact->known() || (fact->is_absent() && !must_report_errors(gpu))) continue;
+    return unless_required(gpu, gpu::not_reported(gpu, kWhat, *fact));
   }
   if (dram || sram) return std::nullopt;
   return gpu::not_reported_unlike_peers(
@@ -153,7 +173,8 @@ Findings judge_sram(const Snapshot& snapshot, const Profile& /*profile*/) {
   const auto judge_one = [&](const Gpu& gpu) -> std::optional<Finding> {
     const auto sram = sram_of(gpu);
     if (!sram) {
-      return gpu::not_reported_unlike_peers(snapshot, gpu, "the state of the SRAM", sram_of);
+      return unless_required(
+          gpu, gpu::not_reported_unlike_peers(snapshot, gpu, "the state of the SRAM", sram_of));
     }
     const bool flagged = sram->threshold_exceeded;
     const auto errors = sram->unique_uncorrected;
@@ -180,9 +201,10 @@ Finding missing_rows(const Snapshot& snapshot, const Gpu& gpu) {
   if (are_rows_hidden_by_mig(gpu)) {
     return unknown(gpu::name_of(gpu), "the driver does not report remapped rows while MIG is on");
   }
-  return gpu::not_reported_unlike_peers(
-      snapshot, gpu, "the state of remapped rows",
-      [](const Gpu& each) -> const auto& { return each.remapped_rows; });
+  return unless_required(gpu,
+                         gpu::not_reported_unlike_peers(
+                             snapshot, gpu, "the state of remapped rows",
+                             [](const Gpu& each) -> const auto& { return each.remapped_rows; }));
 }
 
 // Reports the worst of four states: failed, pending, a bank without spare rows, many remapped rows.
@@ -303,7 +325,8 @@ constinit const Check gpu_ecc_uncorrectable::check = gpu::check_of_gpus({
     .why =
         "An uncorrected error destroyed data and ended the application that used it. The damaged "
         "memory stays in use until the GPU is reset: only then are rows remapped and pages "
-        "retired.",
+        "retired. A counter that every GPU since Ampere has while ECC is on and MIG is off is "
+        "unknown if it is missing.",
     .fix = "Reset the GPU (nvidia-smi --gpu-reset) or reboot the node, then look at "
            "gpu.ecc_remapped_rows: it reports whether the GPU could repair itself.",
     .code = "NHC2019",
@@ -318,7 +341,7 @@ constinit const Check gpu_ecc_sram::check = gpu::check_of_gpus({
         "Counts the unique uncorrected errors of caches and registers, which cannot be remapped. "
         "The driver sets a flag if one bank has too many of them; NVIDIA replaces such a GPU. "
         "Without the flag, past errors are worth watching; errors since the driver was loaded fail "
-        "gpu.ecc_uncorrectable.",
+        "gpu.ecc_uncorrectable. A missing count is unknown as there.",
     .fix =
         "Run the field diagnostic and replace the GPU, or report its serial number to the provider "
         "of the virtual machine.",
@@ -331,7 +354,7 @@ constinit const Check gpu_ecc_corrected::check = gpu::check_of_gpus({
     .title = "Corrected memory errors stay below their limits",
     .why =
         "Corrected errors cost a little time and no data. Very many of them are the first sign of "
-        "failing memory.",
+        "failing memory. A missing counter is unknown as in gpu.ecc_uncorrectable.",
     .fix = "Watch the GPU, and act when gpu.ecc_remapped_rows or gpu.ecc_uncorrectable reports a "
            "fault.",
     .code = "NHC2019",
@@ -349,7 +372,7 @@ constinit const Check gpu_ecc_remapped_rows::check = gpu::check_of_gpus({
         "for the reset itself. A repair of a memory channel or processing cluster that waits for a "
         "reset counts as well. A bank without spare rows: nothing is wrong yet, but the next bad "
         "row in it will fail. Many remapped rows: most nodes with more than ten of them come back "
-        "with memory errors.",
+        "with memory errors. A GPU since Ampere with ECC on that reports no rows is unknown.",
     .fix =
         "Failed: run the field diagnostic and replace the GPU, or report its serial number to the "
         "provider. Pending: drain the node and reset the GPU or reboot; nothing needs replacing. "

@@ -6,6 +6,16 @@
 namespace muster::gpu_memory_errors_test {
 namespace {
 
+constexpr unsigned kVolta = 5;
+constexpr unsigned kAmpere = 7;
+
+// Its GPUs need not report every counter.
+Snapshot node_of_v100s() {
+  Snapshot node = gpu_node::node();
+  for (auto& gpu : node.nvml->gpus) gpu.architecture = kVolta;
+  return node;
+}
+
 constexpr AskedCheck judge_corrected{checks::gpu_ecc_corrected::check, gpu_node::profile};
 
 TEST(GpuEccCorrectedTest, WarnsAboveTheLimits) {
@@ -18,7 +28,7 @@ TEST(GpuEccCorrectedTest, WarnsAboveTheLimits) {
 }
 
 TEST(GpuEccCorrectedTest, AGpuThatCountsNothingIsSkippedUnlessOthersOfItsModelCount) {
-  Snapshot node = gpu_node::node();
+  Snapshot node = node_of_v100s();
   gpu_of(node, 1).ecc_aggregate = {};
   EXPECT_EQ(judge_corrected(node).front(), (unknown("gpu1")));
   gpu_of(node, 0).ecc_aggregate = {};
@@ -28,7 +38,7 @@ TEST(GpuEccCorrectedTest, AGpuThatCountsNothingIsSkippedUnlessOthersOfItsModelCo
 constexpr AskedCheck judge_rows{checks::gpu_ecc_remapped_rows::check, gpu_node::profile};
 
 TEST(GpuEccRemappedRowsTest, AFactMissingUnlikePeersIsUnknown) {
-  Snapshot node = gpu_node::node();
+  Snapshot node = node_of_v100s();
   gpu_of(node, 1).remapped_rows = absent();
   EXPECT_THAT(judge_rows(node), ElementsAre(unknown("gpu1"), passes()));
 }
@@ -79,7 +89,7 @@ TEST(GpuEccRemappedRowsTest, AFactMissingWithoutPeersIsSkipped) {
       Case{"the other is lost", [](Snapshot& node) { gpu_of(node, 0).lost = "GPU is lost (15)"; }},
       Case{"it has no ECC", [](Snapshot& node) { gpu_of(node, 1).modes.ecc = false; }}};
   for (const Case& each : cases) {
-    Snapshot node = gpu_node::node();
+    Snapshot node = node_of_v100s();
     gpu_of(node, 1).remapped_rows = absent();
     each.change(node);
     EXPECT_THAT(judge_rows(node), Contains(skips("gpu1"))) << each.what;
@@ -134,7 +144,7 @@ TEST(GpuEccSramTest, TheDriversFlagCallsForReplacementAndNoNumberDoes) {
 }
 
 TEST(GpuEccSramTest, AMissingFactIsSkippedOnlyIfNoPeerReportsIt) {
-  Snapshot node = gpu_node::node();
+  Snapshot node = node_of_v100s();
   gpu_of(node, 1).sram = absent();
   gpu_of(node, 1).ecc_aggregate.sram_uncorrected = absent();
   EXPECT_EQ(judge_sram(node).front(), (unknown("gpu1")));
@@ -202,17 +212,90 @@ TEST(GpuEccUncorrectableTest, CountsWhoseSumWrapsFail) {
 }
 
 TEST(GpuEccUncorrectableTest, AGpuThatCountsOneKindOnlyIsJudgedByIt) {
-  Snapshot node = gpu_node::node();
+  Snapshot node = node_of_v100s();
   gpu_of(node, 0).ecc_volatile.sram_uncorrected = absent();
   EXPECT_THAT(judge_uncorrectable(node), ElementsAre(passes()));
 }
 
 TEST(GpuEccUncorrectableTest, AGpuThatCountsNothingIsSkippedUnlessOthersOfItsModelCount) {
-  Snapshot node = gpu_node::node();
+  Snapshot node = node_of_v100s();
   gpu_of(node, 0).ecc_volatile = {};
   EXPECT_EQ(judge_uncorrectable(node).front(), (unknown("gpu0")));
   gpu_of(node, 1).ecc_volatile = {};
   EXPECT_EQ(judge_uncorrectable(node).front().outcome, Outcome::skip);
+}
+
+// A counter that every GPU since Ampere has, and the check that needs it.
+struct Counter {
+  const char* what;
+  void (*remove)(Gpu&);
+  const AskedCheck& judge;
+};
+
+const std::vector<Counter>& counters() {
+  static const std::vector<Counter> all{
+      {"corrected DRAM", [](Gpu& gpu) { gpu.ecc_aggregate.dram_corrected = absent(); },
+       judge_corrected},
+      {"corrected SRAM", [](Gpu& gpu) { gpu.ecc_aggregate.sram_corrected = absent(); },
+       judge_corrected},
+      {"all lifetime counters", [](Gpu& gpu) { gpu.ecc_aggregate = {}; }, judge_corrected},
+      {"uncorrected DRAM", [](Gpu& gpu) { gpu.ecc_volatile.dram_uncorrected = absent(); },
+       judge_uncorrectable},
+      {"uncorrected SRAM", [](Gpu& gpu) { gpu.ecc_volatile.sram_uncorrected = absent(); },
+       judge_uncorrectable},
+      {"all volatile counters", [](Gpu& gpu) { gpu.ecc_volatile = {}; }, judge_uncorrectable},
+      {"lifetime SRAM",
+       [](Gpu& gpu) { gpu.sram = absent(), gpu.ecc_aggregate.sram_uncorrected = absent(); },
+       judge_sram},
+      {"remapped rows", [](Gpu& gpu) { gpu.remapped_rows = absent(); }, judge_rows}};
+  return all;
+}
+
+TEST(GpuEccTest, WithoutACounterThatGpusSinceAmpereHaveItIsUnknown) {
+  for (const Counter& counter : counters()) {
+    for (const unsigned architecture : {kAmpere, 9U, 10U}) {
+      Snapshot node = gpu_node::node();
+      for (auto& gpu : node.nvml->gpus) {
+        gpu.architecture = architecture;
+        counter.remove(gpu);
+      }
+      EXPECT_THAT(counter.judge(node), ElementsAre(unknown("gpu0"), unknown("gpu1")))
+          << counter.what << " of architecture " << architecture;
+    }
+  }
+}
+
+TEST(GpuEccTest, OlderGpusWithoutEccOrInSlicesNeedNotHaveEveryCounter) {
+  struct Case {
+    const char* what;
+    void (*change)(Gpu&);
+  };
+
+  const std::vector<Case> cases{
+      {"V100", [](Gpu& gpu) { gpu.architecture = kVolta; }},
+      {"unknown architecture", [](Gpu& gpu) { gpu.architecture = 0xffffffffU; }},
+      {"architecture not reported", [](Gpu& gpu) { gpu.architecture = absent(); }},
+      {"ECC off", [](Gpu& gpu) { gpu.modes.ecc = false; }},
+      {"ECC mode not reported", [](Gpu& gpu) { gpu.modes.ecc = absent(); }}};
+  for (const Counter& counter : counters()) {
+    for (const Case& each : cases) {
+      Snapshot node = gpu_node::node();
+      for (auto& gpu : node.nvml->gpus) {
+        each.change(gpu);
+        counter.remove(gpu);
+      }
+      EXPECT_THAT(counter.judge(node), Each(AnyOf(is(Outcome::skip), is(Outcome::pass))))
+          << counter.what << ", " << each.what;
+    }
+    if (&counter.judge == &judge_rows) continue;  // unknown with MIG in any case
+    Snapshot sliced = gpu_node::node();
+    for (auto& gpu : sliced.nvml->gpus) {
+      gpu.modes.mig = true;
+      counter.remove(gpu);
+    }
+    EXPECT_THAT(counter.judge(sliced), Each(AnyOf(is(Outcome::skip), is(Outcome::pass))))
+        << counter.what << ", MIG";
+  }
 }
 
 }  // namespace

@@ -128,6 +128,7 @@ TEST(OneIncidentTest, AnUncorrectedErrorAndItsRepairAreOneFault) {
 TEST(OneIncidentTest, UncorrectedErrorsAndRetiredPagesAreOneFaultOfAnOlderGpu) {
   Snapshot bad = node();
   for (auto& gpu : bad.nvml->gpus) {
+    gpu.architecture = 5U;
     gpu.remapped_rows = Fact<GpuRemappedRows>::absent("not supported");
     gpu.retired_pages = {.single_bit = 0U, .double_bit = 1U, .pending = false};
   }
