@@ -188,21 +188,23 @@ Findings judge_processes(const Snapshot& snapshot, const Profile& profile, const
 // Memory in use that no listed process holds.
 struct UnclaimedMemory {
   double bytes = 0;
-  bool monitored = false;  // a system daemon may have a context on this GPU
+  bool monitored = false;     // a system daemon may have a context on this GPU
+  bool has_vanished = false;  // NVML lists processes that have ended
 };
 
 std::string in_mib(double bytes) { return fmt::format("{:.0f} MiB", bytes / (1024.0 * 1024.0)); }
 
 // `doubt`: why the leak must not fail the node; empty if it may.
-Finding leak(const Snapshot& snapshot, const Gpu& gpu, const std::string& doubt, double used,
-             double limit, bool fails) {
+Finding leak(const Snapshot& snapshot, const Gpu& gpu, const std::string& doubt,
+             const UnclaimedMemory& unclaimed, double limit, bool fails) {
   const bool certain = fails && doubt.empty();
   return gpu::about(
       gpu, certain ? Outcome::fail : Outcome::warn,
-      fmt::format("{} of memory in use without a compute process{}, expected at most {}{}",
-                  in_mib(used), gpu.memory->reserved ? "" : " (including the driver's)",
-                  in_mib(limit), fails && !certain ? fmt::format("; {}", doubt) : ""),
-      certain ? gpu::reset_remedy(snapshot) : Remedy::watch, {used, limit, "B"});
+      fmt::format("{} of memory in use without a compute process{}{}, expected at most {}{}",
+                  in_mib(unclaimed.bytes), unclaimed.has_vanished ? " in /proc" : "",
+                  gpu.memory->reserved ? "" : " (including the driver's)", in_mib(limit),
+                  fails && !certain ? fmt::format("; {}", doubt) : ""),
+      certain ? gpu::reset_remedy(snapshot) : Remedy::watch, {unclaimed.bytes, limit, "B"});
 }
 
 // True if daemons may have a context on each GPU that NVML does not list: monitors in a container
@@ -225,7 +227,7 @@ std::optional<Finding> judge_used(const Snapshot& snapshot, const Gpu& gpu,
     // An older driver includes its own memory in the memory in use.
     const double own = gpu.memory->reserved ? 0 : limits.driver_reserve.value_or(Bytes{}).value;
     const double most = (*limit)->value + own;
-    if (unclaimed.bytes > most) return leak(snapshot, gpu, doubt, unclaimed.bytes, most, fails);
+    if (unclaimed.bytes > most) return leak(snapshot, gpu, doubt, unclaimed, most, fails);
   }
   return std::nullopt;
 }
@@ -249,14 +251,25 @@ double page_cache_in(const Snapshot& snapshot, const Gpu& gpu) {
   return 0;
 }
 
-// Empty if programs use the GPU: they may use any amount.
+// True if muster sees all processes of the node, unlike in a container.
+bool sees_all_processes(const Snapshot& snapshot) {
+  const auto& container = snapshot.identity->container;
+  return container.is_absent() && container.why() == kNoContainer;
+}
+
+// Empty if programs use the GPU: they may use any amount. Processes that have ended use nothing.
 std::optional<UnclaimedMemory> unclaimed_of(const Snapshot& snapshot, const Gpu& gpu,
                                             const Words& daemons) {
   if (gpu.graphics && !gpu.graphics->empty()) return std::nullopt;
   UnclaimedMemory unclaimed{
       .bytes = static_cast<double>(gpu.memory->used) - page_cache_in(snapshot, gpu),
-      .monitored = is_monitored(snapshot) || !gpu.processes->empty()};
+      .monitored = is_monitored(snapshot)};
   for (const auto& process : *gpu.processes) {
+    if (has_vanished(process) && sees_all_processes(snapshot)) {
+      unclaimed.has_vanished = true;
+      continue;
+    }
+    unclaimed.monitored = true;
     if (!is_allowed(daemons, process) || !process.memory_bytes) return std::nullopt;
     unclaimed.bytes -= static_cast<double>(*process.memory_bytes);
   }
@@ -336,13 +349,14 @@ constinit const Check gpu_memory_used::check = gpu::check_of_gpus({
     .id = "gpu.memory_used",
     .title = "No GPU memory is in use without a process",
     .why =
-        "Compares the memory in use with a limit, on GPUs for which NVML lists no compute process. "
-        "Such memory leaked: a process died inside a call of the driver, or the driver has a bug, "
-        "and the next job runs out of memory. The driver's own memory does not count if the driver "
-        "reports it separately; otherwise gpu.memory_used.driver_reserve is added to the limit. A "
-        "leak fails only on idle nodes (contexts with gpus_idle), and if jobs share the node only "
-        "on the GPUs of the current job; while jobs run it warns. gpu.processes judges GPUs with "
-        "processes; with MIG on, leaks cannot be judged. Memory of the system's daemons "
+        "Compares the memory in use with a limit, on GPUs for which NVML lists no compute process, "
+        "or outside of containers only processes that are not in /proc. Such memory leaked: a "
+        "process died inside a call of the driver, or the driver has a bug, and the next job runs "
+        "out of memory. The driver's own memory does not count if the driver reports it "
+        "separately; otherwise gpu.memory_used.driver_reserve is added to the limit. A leak fails "
+        "only on idle nodes (contexts with gpus_idle), and if jobs share the node only on the GPUs "
+        "of the current job; while jobs run it warns. gpu.processes judges GPUs with processes; "
+        "with MIG on, leaks cannot be judged. Memory of the system's daemons "
         "(gpu.processes.allowed) does not count; with a monitor or MPS running, only a large leak "
         "does. GPU memory that is a NUMA node (GH200, GB200) may hold files and programs of the "
         "CPU: its page cache does not count, and the rest only warns.",

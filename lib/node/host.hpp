@@ -14,6 +14,9 @@
 
 namespace muster {
 
+// Why Identity::container is absent outside of any container.
+inline constexpr std::string_view kNoContainer = "no sign of a container";
+
 // The container that muster runs in.
 struct Container {
   MUSTER_DESCRIBED(Container);

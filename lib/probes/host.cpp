@@ -223,7 +223,7 @@ Fact<Container> read_container(const Root& root) {
   if (!user.empty() && !is_first(root, kUser)) signs.emplace_back("a user namespace");
   std::ranges::sort(signs);
   signs.erase(std::unique(signs.begin(), signs.end()), signs.end());
-  if (signs.empty()) return Fact<Container>::absent("no sign of a container");
+  if (signs.empty()) return Fact<Container>::absent(std::string(kNoContainer));
   auto names = foreign_namespaces(root, init_of_node);
   if (names.empty()) return Fact<Container>::absent("all namespaces are the node's");
   return Container{.recognised_by = std::move(signs), .namespaces = std::move(names)};

@@ -240,6 +240,39 @@ TEST(GpuMemoryUsedTest, MemoryOfAProcessIsThatChecksAffair) {
   EXPECT_THAT(judge_memory(node), ElementsAre(skips()));
 }
 
+// gpu0 has memory in use by a process that NVML lists and /proc does not.
+Snapshot held_by_vanished(std::uint64_t mib, const std::string& why_no_container) {
+  Snapshot node = in_use(mib);
+  node.identity->container = Fact<Container>::absent(why_no_container);
+  gpu_of(node, 0).processes->push_back({.pid = 4242, .memory_bytes = mib * kMib});
+  return node;
+}
+
+TEST(GpuMemoryUsedTest, AVanishedProcessHoldsNoMemoryOutsideOfContainers) {
+  Snapshot node = held_by_vanished(70000, "no sign of a container");
+  EXPECT_THAT(judge_memory(node), ElementsAre(leak(Outcome::fail, 70000, 1024), passes()));
+  EXPECT_THAT(judge_memory(node, kBusy), ElementsAre(leak(Outcome::warn, 70000, 1024), passes()));
+  gpu_of(node, 0).processes->front().memory_bytes = absent();
+  gpu_of(node, 0).processes->push_back({.pid = 4243});
+  EXPECT_EQ(judge_memory(node).front().outcome, Outcome::fail);
+  EXPECT_THAT(judge_memory(held_by_vanished(17, "no sign of a container")),
+              ElementsAre(leak(Outcome::warn, 17, 16), passes()));
+  EXPECT_THAT(judge_memory(held_by_vanished(16, "no sign of a container")), ElementsAre(passes()));
+}
+
+TEST(GpuMemoryUsedTest, AVisibleProcessMayHoldWhatAVanishedOneSeemsTo) {
+  Snapshot node = held_by_vanished(70000, "no sign of a container");
+  gpu_of(node, 0).processes->push_back(process("4000"));
+  EXPECT_THAT(judge_memory(node), ElementsAre(passes()));
+}
+
+TEST(GpuMemoryUsedTest, InAContainerAProcessMayBeInvisible) {
+  Snapshot node = held_by_vanished(70000, "not observed");
+  EXPECT_THAT(judge_memory(node), ElementsAre(passes()));
+  node.identity->container = Container{};
+  EXPECT_THAT(judge_memory(node), ElementsAre(passes()));
+}
+
 TEST(GpuMemoryUsedTest, SkipsWithoutMemoryFactsOrLimits) {
   Snapshot node = in_use(2048);
   EXPECT_THAT(ask(checks::gpu_memory_used::check, node, gpu_node::profile(), kIdle),
