@@ -275,19 +275,19 @@ Finding hot(const Snapshot& snapshot, const Gpu& gpu, Outcome outcome, std::stri
 std::optional<Finding> above(const Snapshot& snapshot, const Gpu& gpu, std::string_view what,
                              int celsius, const Limit<Celsius>& fail_above,
                              const Limit<Celsius>& warn_above, const Fact<int>& allowed = {}) {
-  const auto finding = [&](Outcome outcome, double limit, std::string_view whose) {
+  const auto finding = [&](Outcome outcome, double limit, std::string_view expected) {
     return hot(snapshot, gpu, outcome,
-               fmt::format("{} at {} C, expected at most {}{} C", what, celsius, whose, limit),
-               celsius, limit);
+               fmt::format("{} at {} C, expected {} {} C", what, celsius, expected, limit), celsius,
+               limit);
   };
   if (fail_above && celsius > fail_above->value) {
-    return finding(Outcome::fail, fail_above->value, "");
+    return finding(Outcome::fail, fail_above->value, "at most");
   }
-  if (!fail_above && allowed && celsius > *allowed) {
-    return finding(Outcome::fail, *allowed, "the GPU's own limit of ");
+  if (!fail_above && allowed && celsius >= *allowed) {
+    return finding(Outcome::fail, *allowed, "less than the GPU's own limit of");
   }
   if (warn_above && celsius > warn_above->value) {
-    return finding(Outcome::warn, warn_above->value, "");
+    return finding(Outcome::warn, warn_above->value, "at most");
   }
   return std::nullopt;
 }

@@ -280,11 +280,15 @@ TEST(GpuTemperatureTest, MemoryIsJudgedByTheGpusOwnLimitIfTheProfileHasNone) {
   Snapshot node = gpu_node::node();
   auto profile = gpu_node::profile();
   profile.gpu->temperature.memory_fail_above.reset();
-  gpu_of(node, 0).heat = {.gpu_c = 72, .memory_c = 95, .memory_max_c = 95, .margin_c = 15};
+  gpu_of(node, 0).heat = {.gpu_c = 72, .memory_c = 94, .memory_max_c = 95, .margin_c = 15};
   EXPECT_THAT(judge_temperature(node, profile), ElementsAre(passes()));
-  gpu_of(node, 0).heat.memory_c = 96;
-  EXPECT_EQ(judge_temperature(node, profile).front(),
-            (fails("gpu0", Remedy::report_to_provider, {96, 95.0, "C"})));
+  for (const int celsius : {95, 96}) {
+    gpu_of(node, 0).heat.memory_c = celsius;
+    EXPECT_EQ(judge_temperature(node, profile).front(),
+              (fails("gpu0", Remedy::report_to_provider, {celsius, 95.0, "C"})));
+  }
+  gpu_of(node, 0).heat.memory_max_c = 105;
+  EXPECT_EQ(judge_temperature(node, profile).front().outcome, Outcome::warn);
 }
 
 TEST(GpuTemperatureTest, FailsAtAndAboveTheGpusOwnSlowdown) {
