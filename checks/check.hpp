@@ -4,6 +4,8 @@
 // again later, on another machine or against another profile.
 #pragma once
 
+#include <algorithm>
+#include <array>
 #include <optional>
 #include <string_view>
 #include <vector>
@@ -16,6 +18,19 @@
 namespace muster {
 
 using Findings = std::vector<Finding>;
+
+// The more drastic of two remedies for the same hardware; `a` if either is for something else.
+[[nodiscard]] constexpr Remedy stronger(Remedy a, Remedy b) {
+  constexpr std::array kLadder{Remedy::none,
+                               Remedy::watch,
+                               Remedy::reset_gpu,
+                               Remedy::reboot,
+                               Remedy::reseat_or_replace,
+                               Remedy::report_to_provider};
+  const auto* place_a = std::ranges::find(kLadder, a);
+  const auto* place_b = std::ranges::find(kLadder, b);
+  return place_b != kLadder.end() && place_a < place_b ? b : a;
+}
 
 // The outcome if a section that a check needs is absent. Sections that timed out or failed always
 // make the check `unknown`, with the section's reason.

@@ -125,19 +125,6 @@ bool is_same_fault(const Finding& finding, const Finding& other) {
   });
 }
 
-// The more drastic of two remedies for the same hardware.
-Remedy stronger(Remedy a, Remedy b) {
-  constexpr std::array kLadder{Remedy::none,
-                               Remedy::watch,
-                               Remedy::reset_gpu,
-                               Remedy::reboot,
-                               Remedy::reseat_or_replace,
-                               Remedy::report_to_provider};
-  const auto* place_a = std::ranges::find(kLadder, a);
-  const auto* place_b = std::ranges::find(kLadder, b);
-  return place_b != kLadder.end() && place_a < place_b ? b : a;
-}
-
 // One fault is one finding: if a check listed in `seen_by` reports the same fault at least as
 // severely, this finding becomes a skip, and all findings that report it have the stronger remedy.
 void merge_same_faults(Findings& findings) {

@@ -173,16 +173,24 @@ std::optional<Finding> judge_shared_loss(const Snapshot& snapshot, const XidLimi
   return finding;
 }
 
-// Errors after a GPU fell off the bus only repeat that it is gone.
-void drop_what_followed_a_loss(std::vector<xid::XidGroup>& groups) {
-  std::map<std::string, std::uint64_t> lost_us;
+// Errors after a GPU fell off the bus only repeat that it is gone, unless they ask for more.
+void drop_what_followed_a_loss(const Snapshot& snapshot, std::vector<xid::XidGroup>& groups) {
+  struct Loss {
+    std::uint64_t first_us = 0;
+    Remedy remedy = Remedy::none;
+  };
+
+  std::map<std::string, Loss> losses;
   for (const auto& group : groups) {
-    if (is_lost(group)) lost_us[group.address] = group.incidents.front().first_us;
+    if (!is_lost(group)) continue;
+    losses[group.address] = {group.incidents.front().first_us, xid::remedy_of(snapshot, group)};
   }
   std::erase_if(groups, [&](const xid::XidGroup& group) {
-    const auto lost = lost_us.find(group.address);
-    return lost != lost_us.end() && !is_lost(group) &&
-           group.incidents.front().first_us >= lost->second;
+    const auto loss = losses.find(group.address);
+    if (loss == losses.end() || is_lost(group)) return false;
+    const auto& [first_us, remedy] = loss->second;
+    return group.incidents.front().first_us >= first_us &&
+           (is_withdrawn(group) || stronger(remedy, xid::remedy_of(snapshot, group)) == remedy);
   });
 }
 
@@ -232,7 +240,7 @@ Findings judge_xids(const Snapshot& snapshot, const Profile& profile) {
   Findings findings;
   auto groups = xid::group_xids(log, xid::XidRules(limits), false, limits.coalesce, window.from_us,
                                 without_call(snapshot));
-  drop_what_followed_a_loss(groups);
+  drop_what_followed_a_loss(snapshot, groups);
   append(findings, judge_shared_loss(snapshot, limits, groups));
   for (const auto& group : groups) {
     Finding finding = xid::describe(snapshot, limits.kinds, group,
@@ -346,9 +354,9 @@ constinit const Check gpu_xid::check{
         "the node was rebooted, the driver reloaded or the GPU reset, however old they are. "
         "xids.yaml defines what each number means; 74 is decoded by its link registers, 144 to 150 "
         "by unit and status, and 154 by the recovery that the driver requests. XIDs of one GPU "
-        "within seconds are one incident, named by its cause. A program error that several jobs "
-        "had on the same GPU warns about the GPU. If another check finds the same fault in the "
-        "GPU's own facts, only that check reports it.",
+        "within seconds are one incident, named by its cause, with the most drastic of their "
+        "remedies. A program error that several jobs had on the same GPU warns about the GPU. If "
+        "another check finds the same fault in the GPU's own facts, only that check reports it.",
     .fix =
         "Drain the node, do what the remedy says, and read the lines around the error with dmesg. "
         "From driver 570 on, a reset is noticed: the driver no longer requests a recovery, and the "

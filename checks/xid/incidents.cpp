@@ -127,6 +127,21 @@ Remedy remedy_of(const Snapshot& snapshot, const XidMeaning& meaning) {
   return remedy == Remedy::reset_gpu ? gpu::reset_remedy(snapshot) : remedy;
 }
 
+// The part of these incidents with the most drastic remedy: the cause if no other asks for more.
+const XidPart& part_to_remedy(const Snapshot& snapshot, const XidGroup& group) {
+  const XidPart* worst = &group.newest().lead();
+  for (const auto& incident : group.incidents) {
+    for (const auto& [code, part] : incident.parts) {
+      if (part.meaning.kind != worst->meaning.kind) continue;
+      // A later request of the driver replaces an earlier one.
+      if (code == group.cause && part.meaning.asks_recovery) continue;
+      const Remedy remedy = remedy_of(snapshot, worst->meaning);
+      if (stronger(remedy, remedy_of(snapshot, part.meaning)) != remedy) worst = &part;
+    }
+  }
+  return *worst;
+}
+
 // The consequences of the cause: ", with 45, 119".
 std::string consequences_text(const XidIncident& incident) {
   std::vector<unsigned> codes;
@@ -204,6 +219,10 @@ std::vector<XidGroup> group_xids(const XidLog& log, const XidRules& rules, bool 
   return result;
 }
 
+Remedy remedy_of(const Snapshot& snapshot, const XidGroup& group) {
+  return remedy_of(snapshot, part_to_remedy(snapshot, group).meaning);
+}
+
 Finding describe(const Snapshot& snapshot, const ByName<Outcome>& kinds, const XidGroup& group,
                  const XidTexts& words) {
   const XidIncident& incident = group.newest();
@@ -221,6 +240,11 @@ Finding describe(const Snapshot& snapshot, const ByName<Outcome>& kinds, const X
   add_text(lead.event->instance);
   add_text(words.whose);
   add_text(meaning.context);
+  const XidPart& worst = part_to_remedy(snapshot, group);
+  const XidMeaning& to_remedy = worst.meaning;
+  if (worst.event->code != group.cause) {
+    add_text(fmt::format("{} {}: {}", words.name, worst.event->code, to_remedy.meaning));
+  }
   if (meaning.kind == kWithdrawn) {
     add_text("the driver no longer requests a recovery");
     return {.device = words.device,
@@ -229,12 +253,14 @@ Finding describe(const Snapshot& snapshot, const ByName<Outcome>& kinds, const X
             .observed = std::int64_t{group.cause},
             .remedy = Remedy::watch};  // so that the report shows it
   }
+  // The driver's request for a recovery is its reaction, not a fault.
+  const XidMeaning& fault = to_remedy.asks_recovery ? meaning : to_remedy;
   return {.device = words.device,
           .outcome = outcome_of(kinds, meaning.kind),
           .message = std::move(message),
           .observed = std::int64_t{group.cause},
-          .remedy = remedy_of(snapshot, meaning),
-          .code = meaning.rule == nullptr ? std::string() : meaning.rule->code,
+          .remedy = remedy_of(snapshot, to_remedy),
+          .code = fault.rule == nullptr ? std::string() : fault.rule->code,
           .seen_by = seen_by(meaning, words.device, group.address)};
 }
 

@@ -108,6 +108,9 @@ struct XidGroup {
                                                bool of_nvswitches, Seconds coalesce, double from_us,
                                                const std::set<std::string>& recovered = {});
 
+// The most drastic remedy of the XIDs in the group that are as bad as its cause.
+[[nodiscard]] Remedy remedy_of(const Snapshot& snapshot, const XidGroup& group);
+
 // The texts for a finding about a group.
 struct XidTexts {
   std::string_view name;  // "XID"
