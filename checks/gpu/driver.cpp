@@ -265,9 +265,28 @@ constexpr std::array<Action, 8> kActions{{
 }};
 constexpr Action kUnknownAction{"an unknown action", Remedy::reboot};
 
+// The recovery that the driver requests; null for none, or if it does not report it.
+const Action* requested_action(const Gpu& gpu) {
+  const unsigned number = gpu.recovery_action.value_or(0);
+  if (number == 0) return nullptr;
+  return number < kActions.size() ? &kActions.at(number) : &kUnknownAction;
+}
+
+Remedy remedy_of(const Snapshot& snapshot, const Action& action) {
+  return action.remedy == Remedy::reset_gpu ? gpu::reset_remedy(snapshot) : action.remedy;
+}
+
 Finding troubled(const Snapshot& snapshot, const Gpu& gpu) {
   Finding finding = gpu::failed(gpu, fmt::format("NVML reports {}", fmt::join(gpu.troubles, "; ")),
                                 gpu::reset_remedy(snapshot));
+  if (const Action* action = requested_action(gpu)) {
+    const Remedy remedy = stronger(finding.remedy, remedy_of(snapshot, *action));
+    if (remedy != finding.remedy) {
+      finding.message += fmt::format("; the driver requests {}", action->words);
+      finding.remedy = remedy;
+      finding.category = action->category;
+    }
+  }
   if (std::ranges::all_of(gpu.troubles, reports_corrupt_inforom)) {
     finding.seen_by = {{.check = "gpu.firmware", .device = finding.device}};
   }
@@ -280,14 +299,13 @@ Findings judge_recovery_action(const Snapshot& snapshot, const Profile& /*profil
     if (!gpu.recovery_action) {
       return gpu::not_reported(gpu, "the recovery action", gpu.recovery_action);
     }
+    const Action* action = requested_action(gpu);
+    if (action == nullptr) return std::nullopt;
     const unsigned number = *gpu.recovery_action;
-    if (number == 0) return std::nullopt;
-    const auto& [words, remedy, category] =
-        number < kActions.size() ? kActions.at(number) : kUnknownAction;
-    Finding finding = gpu::failed(
-        gpu, fmt::format("the driver requests {} ({})", words, number),
-        remedy == Remedy::reset_gpu ? gpu::reset_remedy(snapshot) : remedy, {number, 0});
-    finding.category = category;
+    Finding finding =
+        gpu::failed(gpu, fmt::format("the driver requests {} ({})", action->words, number),
+                    remedy_of(snapshot, *action), {number, 0});
+    finding.category = action->category;
     // The request is the driver's reaction, not a second fault.
     for (const auto* check :
          {"gpu.ecc_uncorrectable", "gpu.ecc_sram", "gpu.ecc_remapped_rows", "gpu.ecc_retired_pages",
@@ -344,7 +362,7 @@ constinit const Check gpu_recovery_action::check = gpu::check_of_gpus({
     .why =
         "From driver 570 on, NVML reports what a GPU needs after a fault: nothing, a reset, a "
         "reboot, or to be drained first. Errors such as \"GPU requires reset\" from any other call "
-        "count as well.",
+        "count as well; of both, the remedy is the more drastic one.",
     .fix = "Drain the node and do what the driver requests.",
     .judge = judge_recovery_action,
 });

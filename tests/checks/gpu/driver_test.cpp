@@ -156,6 +156,25 @@ TEST(GpuRecoveryActionTest, HasTheCategoryOfTheRequest) {
                                     ::testing::Field(&Finding::category, "Resource.Hpc.Reboot")));
 }
 
+TEST(GpuRecoveryActionTest, ARequestForMoreThanAResetWinsOverAnErrorThatNeedsOne) {
+  Snapshot node = gpu_node::bare_metal();
+  gpu_of(node, 0).troubles = {"nvmlDeviceGetEccMode: GPU requires reset (16)"};
+  for (const auto& [action, remedy] :
+       {std::pair(0U, Remedy::reset_gpu), std::pair(1U, Remedy::reset_gpu),
+        std::pair(2U, Remedy::reboot), std::pair(4U, Remedy::reset_gpu),
+        std::pair(5U, Remedy::reset_gpu), std::pair(6U, Remedy::reboot),
+        std::pair(7U, Remedy::reboot), std::pair(42U, Remedy::reboot)}) {
+    gpu_of(node, 0).recovery_action = action;
+    const auto findings = ask(checks::gpu_recovery_action::check, node, gpu_node::profile());
+    EXPECT_THAT(findings, ElementsAre(is(Outcome::fail, "gpu0"), passes()));
+    EXPECT_EQ(findings.front().remedy, remedy) << action;
+    EXPECT_EQ(findings.front().category, action == 2 ? "Resource.Hpc.Reboot" : "") << action;
+  }
+  gpu_of(node, 0).recovery_action = absent();
+  EXPECT_EQ(ask(checks::gpu_recovery_action::check, node, gpu_node::profile()).front().remedy,
+            Remedy::reset_gpu);
+}
+
 TEST(GpuRecoveryActionTest, AnUnknownActionIsNoneOfTheHarmlessOnes) {
   Snapshot node = gpu_node::node();
   gpu_of(node, 0).recovery_action = 42U;
