@@ -35,7 +35,7 @@ struct Pair {
 
 struct Pairs {
   std::vector<Pair> known;
-  std::size_t unknown = 0;
+  std::size_t unknown = 0;  // of GPUs whose peers could be read
 };
 
 std::optional<unsigned> status_of(const Gpu& gpu, const Gpu& peer) {
@@ -46,16 +46,22 @@ std::optional<unsigned> status_of(const Gpu& gpu, const Gpu& peer) {
   return found->second;
 }
 
+// Broken if it is broken one way, and else unknown if it is unknown one way.
+std::optional<unsigned> status_both_ways(const Gpu& first, const Gpu& second) {
+  const auto there = status_of(first, second);
+  const auto back = status_of(second, first);
+  if (there.value_or(possible) != possible) return there;
+  if (back.value_or(possible) != possible) return back;
+  return there && back ? there : std::nullopt;
+}
+
 Pairs pairs_of(const std::vector<const Gpu*>& gpus) {
   Pairs pairs;
   for (auto first = gpus.begin(); first != gpus.end(); ++first) {
     for (auto second = first + 1; second != gpus.end(); ++second) {
-      auto status = status_of(**first, **second);
-      const auto back = status_of(**second, **first);
-      if (!status || (*status == possible && back)) status = back;
-      if (status) {
+      if (const auto status = status_both_ways(**first, **second)) {
         pairs.known.push_back({*first, *second, *status});
-      } else {
+      } else if ((*first)->peers && (*second)->peers) {
         ++pairs.unknown;
       }
     }
@@ -132,6 +138,10 @@ std::vector<const Gpu*> gpus_without_mig(const Snapshot& snapshot) {
   return gpus;
 }
 
+bool never_returned(const Gpu& gpu) {
+  return gpu.peers.is_unreadable() && gpu.peers.why().ends_with(kDidNotReturn);
+}
+
 // A call that never returns is a driver fault even if no peer access is expected. gpu.present
 // reports a GPU on which every call hangs.
 Finding driver_hangs(const Snapshot& snapshot, const Gpu& gpu) {
@@ -152,9 +162,7 @@ const Gpu* first_of(const std::vector<const Gpu*>& gpus, bool (*holds)(const Gpu
 
 Findings judge_peer_access(const Snapshot& snapshot, const Profile& profile) {
   const auto gpus = gpus_without_mig(snapshot);
-  if (const Gpu* gpu = first_of(gpus, [](const Gpu& each) { return each.peers.is_unreadable(); })) {
-    return {driver_hangs(snapshot, *gpu)};
-  }
+  if (const Gpu* gpu = first_of(gpus, never_returned)) return {driver_hangs(snapshot, *gpu)};
   if (!profile.gpu->p2p.expected.value_or(false)) return {not_expected("peer access between GPUs")};
   if (gpus.size() < 2) return {skipped("fewer than two GPUs without MIG respond")};
   if (const Gpu* gpu = first_of(gpus, [](const Gpu& each) { return each.peers.is_absent(); })) {
@@ -162,6 +170,9 @@ Findings judge_peer_access(const Snapshot& snapshot, const Profile& profile) {
   }
   const Pairs pairs = pairs_of(gpus);
   Findings findings = judge_pairs(gpus, pairs);
+  for (const Gpu* gpu : gpus) {
+    if (!gpu->peers) findings.push_back(gpu::not_reported(*gpu, "its peer access", gpu->peers));
+  }
   if (pairs.unknown > 0) {
     findings.push_back(unknown(kNode, fmt::format("NVML does not report peer access of {}",
                                                   counted(pairs.unknown, "GPU pair"))));
@@ -298,7 +309,8 @@ constinit const Check gpu_p2p::check = gpu::check_of_gpus({
         "access). Without it NCCL silently copies through host memory, which is slow. A GPU that "
         "reaches none of the others is reported once. If the same report finds broken links or a "
         "broken fabric, only gpu.nvlink_state, gpu.fabric or host.services reports the fault. A "
-        "driver that never answers fails even if no peer access is expected.",
+        "driver that never answers fails even if no peer access is expected. An answer that is "
+        "missing, or one way only, is unknown.",
     .fix =
         "nvidia-smi topo -p2p r prints the matrix. With NVSwitch, nvidia-fabricmanager of the "
         "driver's version must run before the first job; on PCIe, look at IOMMU and access control "

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "lib/base/fact.hpp"
@@ -171,6 +172,9 @@ struct GpuModes {
   MUSTER_FIELD(Fact<unsigned>, compute,
                "0 default, 1 exclusive thread, 2 prohibited, 3 exclusive process");
 };
+
+// Ends the reason of an unreadable fact if the call for it hangs: "nvmlDeviceGetX did not return".
+inline constexpr std::string_view kDidNotReturn = " did not return";
 
 struct Gpu {
   MUSTER_DESCRIBED(Gpu);

@@ -132,7 +132,7 @@ void add_peers(const std::shared_ptr<const Library>& library, std::vector<GpuFac
       gpus[i].gpu.peers = std::move(peers[i]);
     } else {
       gpus[i].gpu.peers =
-          decltype(gpus[i].gpu.peers)::unreadable(fmt::format("{} did not return", stuck));
+          decltype(gpus[i].gpu.peers)::unreadable(fmt::format("{}{}", stuck, kDidNotReturn));
     }
   }
 }

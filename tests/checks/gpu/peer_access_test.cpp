@@ -106,6 +106,35 @@ TEST(GpuP2pTest, MissingAnswersAreUnknown) {
   EXPECT_THAT(judge(node), ElementsAre(unknown()));
 }
 
+TEST(GpuP2pTest, APairThatIsUnknownOneWayIsUnknown) {
+  for (const auto& [from, to] : {std::pair{1U, 2U}, std::pair{2U, 1U}}) {
+    for (const unsigned status : {6U, 7U}) {
+      Snapshot node = node_of(4);
+      (*gpu_of(node, from).peers)[gpu_of(node, to).address] = status;
+      EXPECT_THAT(judge(node), ElementsAre(unknown())) << status;
+      (*gpu_of(node, to).peers)[gpu_of(node, from).address] = 3;
+      EXPECT_THAT(judge(node), ElementsAre(broken("gpu1", 1, Remedy::reboot))) << status;
+    }
+    Snapshot node = node_of(4);
+    gpu_of(node, from).peers->erase(gpu_of(node, to).address);
+    EXPECT_THAT(judge(node), ElementsAre(unknown()));
+  }
+}
+
+TEST(GpuP2pTest, PeersThatCannotBeReadAreUnknownForThatGpu) {
+  Snapshot node = node_of(4);
+  gpu_of(node, 2).peers = unreadable("nvmlDeviceGetP2PStatus: Unknown Error (999)");
+  EXPECT_THAT(judge(node), ElementsAre(unknown("gpu2")));
+  EXPECT_THAT(judge(node, gpu_node::profile()), ElementsAre(skips()));
+  answer(node, 0, 1, 5);
+  EXPECT_THAT(judge(node), ElementsAre(broken("gpu0", 1, Remedy::reboot), unknown("gpu2")));
+  (*gpu_of(node, 3).peers)[gpu_of(node, 2).address] = 5;
+  EXPECT_THAT(judge(node), Contains(broken("gpu2", 1, Remedy::reboot)));
+  for (auto& gpu : node.nvml->gpus) gpu.peers = unreadable("nvmlX: Timeout (10)");
+  EXPECT_THAT(judge(node),
+              ElementsAre(unknown("gpu0"), unknown("gpu1"), unknown("gpu2"), unknown("gpu3")));
+}
+
 TEST(GpuP2pTest, LostAndStuckGpusAreLeftToGpuPresent) {
   Snapshot node = node_of(4);
   gpu_of(node, 1).lost = "nvmlDeviceGetName: GPU is lost (15)";
@@ -121,7 +150,9 @@ TEST(GpuP2pTest, LostAndStuckGpusAreLeftToGpuPresent) {
 
 Snapshot whose_pairs_hang() {
   Snapshot node = node_of(2);
-  for (auto& gpu : node.nvml->gpus) gpu.peers = unreadable();
+  for (auto& gpu : node.nvml->gpus) {
+    gpu.peers = unreadable("nvmlDeviceGetP2PStatus did not return");
+  }
   return node;
 }
 
