@@ -227,6 +227,15 @@ struct PeerLinks {
   Peers busy_speeds;  // of GPUs
 };
 
+// The maximum speed of a GPU. NVML's is that of GPU and slot together.
+Fact<double> fastest_of(const Snapshot& snapshot, const PciDevice& device) {
+  const Gpu* gpu = nvml_of(snapshot, device);
+  const auto with_slot =
+      pci::speed_of_generation(gpu == nullptr ? 0 : gpu->link.generation_max.value_or(0));
+  const auto& own = device.link_speed_max_gts;
+  return with_slot && own && *with_slot < *own ? Fact<double>(*with_slot) : own;
+}
+
 PeerLinks peer_links_of(const Snapshot& snapshot, const std::vector<PciDevice>& devices) {
   PeerLinks peers;
   for (const auto& device : devices) {
@@ -234,9 +243,9 @@ PeerLinks peer_links_of(const Snapshot& snapshot, const std::vector<PciDevice>& 
     if (device.link_width) {
       peers.widths.add(kind, device.address, static_cast<double>(*device.link_width));
     }
-    if (device.link_speed_gts && device.kind != PciKind::gpu) {
-      peers.speeds.add(kind, device.address, *device.link_speed_gts);
-    }
+    const auto speed =
+        device.kind == PciKind::gpu ? fastest_of(snapshot, device) : device.link_speed_gts;
+    if (speed) peers.speeds.add(kind, device.address, *speed);
     if (const auto busy = busy_speed_of(snapshot, device)) {
       peers.busy_speeds.add(kind, device.address, *busy);
     }
@@ -273,6 +282,14 @@ PciDevice with_nvml_link(const Snapshot& snapshot, const PciDevice& device) {
   const auto speed = pci::speed_of_generation(link.generation_max.value_or(0));
   if (known.link_speed_max_gts.is_absent() && speed) known.link_speed_max_gts = *speed;
   return known;
+}
+
+// Lowers a GPU's maximum to that of its slot if most GPUs like it have faster slots.
+void limit_to_slot(const Snapshot& snapshot, const PeerLinks& peers, PciDevice& device) {
+  if (device.kind != PciKind::gpu) return;
+  const auto fastest = fastest_of(snapshot, device);
+  const auto usual = peers.speeds.usual_of(kind_of(snapshot, device));
+  if (fastest && usual && *fastest + kRounding < *usual) device.link_speed_max_gts = fastest;
 }
 
 // Adds a finding and returns false if the property or the device's maximum is unreadable.
@@ -385,7 +402,8 @@ Findings judge_pci_links(const Snapshot& snapshot, const Profile& profile) {
     devices.push_back(with_nvml_link(snapshot, *device));
   }
   const PeerLinks peers = peer_links_of(snapshot, devices);
-  for (const auto& device : devices) {
+  for (auto& device : devices) {
+    limit_to_slot(snapshot, peers, device);
     const auto& limit = device.kind == PciKind::gpu ? profile.pci->link.gpu : profile.pci->link.hca;
     judge_link(snapshot, device, limit, peers, links);
   }
@@ -427,13 +445,14 @@ constinit const Check pci_link::check{
     .id = "pci.link",
     .title = "PCIe links of GPUs and HCAs have full width and speed",
     .why =
-        "Compares the link width of each GPU and HCA, and the link speed of each HCA, with the "
-        "profile or else with most devices like it. If the kernel does not report a GPU's link, "
-        "NVML does. A link that is only below the device's own maximum warns, because the wiring "
-        "of its slot is unknown. A link that trained with fewer lanes or at a lower generation "
-        "silently halves every copy and message. An idle GPU lowers its link speed to save power: "
-        "the current speed is judged only if the GPU is busy (highest performance state, busy for "
-        "at least half of the time), and otherwise the maximum speed.",
+        "Compares the link width of each GPU and HCA, the link speed of each HCA, and the maximum "
+        "link speed of each GPU with the profile or else with most devices like it. If the kernel "
+        "does not report a GPU's link, NVML does. A link that is only below the device's own "
+        "maximum warns, because the wiring of its slot is unknown. A link that trained with fewer "
+        "lanes or at a lower generation silently halves every copy and message. An idle GPU lowers "
+        "its link speed to save power: the current speed is judged only if the GPU is busy "
+        "(highest performance state, busy for at least half of the time), and otherwise the "
+        "maximum speed.",
     .fix =
         "Reboot the node once: links are trained at boot. If it stays narrow or slow, redeploy a "
         "virtual machine and report the fault to the provider; on bare metal reseat the card, "

@@ -154,6 +154,53 @@ TEST(PciLinkTest, WithoutLimitsTheDevicesOwnMaximumCounts) {
               ElementsAre(warns("0000:03:00.0", Remedy::reseat_or_replace, {8.0, 32.0, "GT/s"})));
 }
 
+// GPUs of one model without limits, as the kernel and NVML see them.
+Snapshot node_of_gpus(std::size_t count) {
+  Snapshot node = small_node();
+  auto& devices = node.pci->devices;
+  devices.clear();
+  Nvml nvml;
+  for (std::size_t i = 0; i < count; ++i) {
+    devices.push_back(pci_device(fmt::format("0000:{:02x}:00.0", 0x10 + i), PciKind::gpu));
+    devices.back().device = 0x2330;
+    devices.back().link_speed_gts = 2.5;
+    nvml.gpus.push_back({.address = devices.back().address, .link = {.generation_max = 5U}});
+  }
+  node.nvml = observed(std::move(nvml));
+  return node;
+}
+
+TEST(PciLinkTest, AGpuWithALowerMaximumThanOthersLikeItFails) {
+  for (const double gts : {2.5, 8.0, 16.0}) {
+    Snapshot node = node_of_gpus(8);
+    device(node, 3).link_speed_max_gts = gts;
+    EXPECT_THAT(judged_link(node, Profile{}),
+                ElementsAre(fails("0000:13:00.0", Remedy::reseat_or_replace, {gts, 32.0, "GT/s"})));
+  }
+  Snapshot node = node_of_gpus(4);
+  device(node, 0).link_speed_max_gts = 16.0;
+  device(node, 0).device = 0x20b0;
+  EXPECT_THAT(judged_link(node, Profile{}), ElementsAre(passes())) << "another model";
+  device(node, 1).link_speed_max_gts = 16.0;
+  EXPECT_THAT(judged_link(node, Profile{}), ElementsAre(passes())) << "two others are too few";
+}
+
+TEST(PciLinkTest, NvmlKnowsASlotThatIsSlowerThanThoseOfOtherGpus) {
+  for (const unsigned generation : {1U, 3U, 4U}) {
+    Snapshot node = node_of_gpus(8);
+    node.nvml->gpus[3].link.generation_max = generation;
+    EXPECT_THAT(judged_link(node, Profile{}), ElementsAre(is(Outcome::fail, "0000:13:00.0")));
+  }
+  Snapshot node = node_of_gpus(8);
+  for (auto& gpu : node.nvml->gpus) gpu.link.generation_max = 4U;
+  EXPECT_THAT(judged_link(node, Profile{}), ElementsAre(passes())) << "all slots are alike";
+  EXPECT_THAT(judged_link(node, one_gpu_and_hca()), ElementsAre(passes()));
+  node.nvml->gpus[3].link.generation_max = 3U;
+  EXPECT_EQ(judged_link(node, Profile{}).front().observed, Value(8.0));
+  node.nvml->gpus[3].link.generation_max = 9U;
+  EXPECT_THAT(judged_link(node, Profile{}), ElementsAre(passes())) << "an unknown generation";
+}
+
 TEST(PciLinkTest, TheProfileDecidesAboutMissingFacts) {
   auto node = small_node();
   device(node, kHca).link_width = absent();
