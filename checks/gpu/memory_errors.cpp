@@ -15,30 +15,30 @@ const Fact<std::uint64_t>& either_count(const GpuEcc& ecc) {
   return (ecc.*dram).is_absent() ? ecc.*sram : ecc.*dram;
 }
 
-// True for GPUs since Ampere with ECC on and MIG off.
-bool must_report_errors(const Gpu& gpu) {
+// True for expected GPUs since Ampere with ECC on and MIG off. Virtual GPUs may report less.
+bool must_report_errors(const Gpu& gpu, const Profile& profile) {
   constexpr unsigned kAmpere = 7;
   constexpr unsigned kUnknown = 0xffffffff;
   const unsigned architecture = gpu.architecture.value_or(kUnknown);
-  return architecture >= kAmpere && architecture != kUnknown && gpu.modes.ecc.value_or(false) &&
-         !gpu.modes.mig.value_or(false);
+  return gpu::expected(profile) && architecture >= kAmpere && architecture != kUnknown &&
+         gpu.modes.ecc.value_or(false) && !gpu.modes.mig.value_or(false);
 }
 
 // Turns the skip for a missing fact into `unknown` if this GPU must report it.
-Finding unless_required(const Gpu& gpu, Finding missing) {
-  if (missing.outcome != Outcome::skip || !must_report_errors(gpu)) return missing;
+Finding unless_required(const Gpu& gpu, const Profile& profile, Finding missing) {
+  if (missing.outcome != Outcome::skip || !must_report_errors(gpu, profile)) return missing;
   missing.outcome = Outcome::unknown;
   missing.message += "; all GPUs since Ampere report it while ECC is on";
   return missing;
 }
 
-std::optional<Finding> judge_corrected_in(const Gpu& gpu, std::string_view where,
-                                          const Fact<std::uint64_t>& errors,
+std::optional<Finding> judge_corrected_in(const Gpu& gpu, const Profile& profile,
+                                          std::string_view where, const Fact<std::uint64_t>& errors,
                                           const Limit<int>& limit) {
-  if (!limit || (errors.is_absent() && !must_report_errors(gpu))) return std::nullopt;
+  if (!limit || (errors.is_absent() && !must_report_errors(gpu, profile))) return std::nullopt;
   if (!errors) {
     return unless_required(
-        gpu,
+        gpu, profile,
         gpu::not_reported(gpu, fmt::format("the count of corrected {} errors", where), errors));
   }
   if (*errors <= static_cast<std::uint64_t>(*limit)) return std::nullopt;
@@ -55,16 +55,18 @@ Findings judge_corrected(const Snapshot& snapshot, const Profile& profile) {
   }
   const auto judge_one = [&](const Gpu& gpu) {
     const auto& ecc = gpu.ecc_aggregate;
-    if (!ecc.dram_corrected && !ecc.sram_corrected && !must_report_errors(gpu)) {
+    if (!ecc.dram_corrected && !ecc.sram_corrected && !must_report_errors(gpu, profile)) {
       return std::optional(gpu::not_reported_unlike_peers(
           snapshot, gpu, "the count of corrected errors", [](const Gpu& each) -> const auto& {
             return either_count<&GpuEcc::dram_corrected, &GpuEcc::sram_corrected>(
                 each.ecc_aggregate);
           }));
     }
-    auto dram = judge_corrected_in(gpu, "DRAM", ecc.dram_corrected, limits.dram_warn_above);
+    auto dram =
+        judge_corrected_in(gpu, profile, "DRAM", ecc.dram_corrected, limits.dram_warn_above);
     return dram ? dram
-                : judge_corrected_in(gpu, "SRAM", ecc.sram_corrected, limits.sram_warn_above);
+                : judge_corrected_in(gpu, profile, "SRAM", ecc.sram_corrected,
+                                     limits.sram_warn_above);
   };
   return gpu::each(snapshot, judge_one, "with few corrected memory errors");
 }
@@ -82,13 +84,14 @@ void margins_of_corrected(const Snapshot& snapshot, const Profile& profile, Marg
 }
 
 // Empty if every counter of this GPU is known.
-std::optional<Finding> missing_uncorrected_count(const Snapshot& snapshot, const Gpu& gpu) {
+std::optional<Finding> missing_uncorrected_count(const Snapshot& snapshot, const Profile& profile,
+                                                 const Gpu& gpu) {
   constexpr std::string_view kWhat = "the count of uncorrected errors";
   const auto& dram = gpu.ecc_volatile.dram_uncorrected;
   const auto& sram = gpu.ecc_volatile.sram_uncorrected;
   for (const auto* fact : {&dram, &sram}) {
-    if (fact->known() || (fact->is_absent() && !must_report_errors(gpu))) continue;
-    return unless_required(gpu, gpu::not_reported(gpu, kWhat, *fact));
+    if (fact->known() || (fact->is_absent() && !must_report_errors(gpu, profile))) continue;
+    return unless_required(gpu, profile, gpu::not_reported(gpu, kWhat, *fact));
   }
   if (dram || sram) return std::nullopt;
   return gpu::not_reported_unlike_peers(
@@ -145,7 +148,7 @@ Findings judge_uncorrectable(const Snapshot& snapshot, const Profile& profile) {
     const auto& sram = gpu.ecc_volatile.sram_uncorrected;
     // One known bad count is enough.
     if (dram.value_or(0) == 0 && sram.value_or(0) == 0) {
-      return missing_uncorrected_count(snapshot, gpu);
+      return missing_uncorrected_count(snapshot, profile, gpu);
     }
     Finding finding = gpu::failed(
         gpu,
@@ -169,12 +172,13 @@ Fact<GpuSram> sram_of(const Gpu& gpu) {
   return gpu.sram;
 }
 
-Findings judge_sram(const Snapshot& snapshot, const Profile& /*profile*/) {
+Findings judge_sram(const Snapshot& snapshot, const Profile& profile) {
   const auto judge_one = [&](const Gpu& gpu) -> std::optional<Finding> {
     const auto sram = sram_of(gpu);
     if (!sram) {
       return unless_required(
-          gpu, gpu::not_reported_unlike_peers(snapshot, gpu, "the state of the SRAM", sram_of));
+          gpu, profile,
+          gpu::not_reported_unlike_peers(snapshot, gpu, "the state of the SRAM", sram_of));
     }
     const bool flagged = sram->threshold_exceeded;
     const auto errors = sram->unique_uncorrected;
@@ -197,20 +201,21 @@ bool are_rows_hidden_by_mig(const Gpu& gpu) {
   return gpu.remapped_rows.is_absent() && gpu.modes.mig.value_or(false);
 }
 
-Finding missing_rows(const Snapshot& snapshot, const Gpu& gpu) {
+Finding missing_rows(const Snapshot& snapshot, const Profile& profile, const Gpu& gpu) {
   if (are_rows_hidden_by_mig(gpu)) {
     return unknown(gpu::name_of(gpu), "the driver does not report remapped rows while MIG is on");
   }
-  return unless_required(gpu,
+  return unless_required(gpu, profile,
                          gpu::not_reported_unlike_peers(
                              snapshot, gpu, "the state of remapped rows",
                              [](const Gpu& each) -> const auto& { return each.remapped_rows; }));
 }
 
 // Reports the worst of four states: failed, pending, a bank without spare rows, many remapped rows.
-std::optional<Finding> judge_rows_of(const Snapshot& snapshot, const Gpu& gpu,
-                                     const GpuRemappedRowsLimits& limits) {
-  if (!gpu.remapped_rows) return missing_rows(snapshot, gpu);
+std::optional<Finding> judge_rows_of(const Snapshot& snapshot, const Profile& profile,
+                                     const Gpu& gpu) {
+  const auto& limits = profile.gpu->ecc_remapped_rows;
+  if (!gpu.remapped_rows) return missing_rows(snapshot, profile, gpu);
   const auto& rows = *gpu.remapped_rows;
   const auto failure = [&](std::string message, Remedy remedy) {
     return gpu::failed(gpu, std::move(message), remedy, {true, false});
@@ -257,8 +262,7 @@ Findings judge_rows(const Snapshot& snapshot, const Profile& profile) {
     hidden = std::erase_if(gpus, [](const Gpu* gpu) { return are_rows_hidden_by_mig(*gpu); });
   }
   Findings findings = gpu::each(
-      gpus,
-      [&](const Gpu& gpu) { return judge_rows_of(snapshot, gpu, profile.gpu->ecc_remapped_rows); },
+      gpus, [&](const Gpu& gpu) { return judge_rows_of(snapshot, profile, gpu); },
       "with sound memory rows");
   if (hidden > 0) {
     findings.push_back(skipped(fmt::format(

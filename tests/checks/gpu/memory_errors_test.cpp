@@ -287,6 +287,13 @@ TEST(GpuEccTest, OlderGpusWithoutEccOrInSlicesNeedNotHaveEveryCounter) {
       EXPECT_THAT(counter.judge(node), Each(AnyOf(is(Outcome::skip), is(Outcome::pass))))
           << counter.what << ", " << each.what;
     }
+    Snapshot unexpected = gpu_node::node();
+    for (auto& gpu : unexpected.nvml->gpus) counter.remove(gpu);
+    Profile profile = gpu_node::profile();
+    profile.gpu->present.count = std::nullopt;
+    EXPECT_THAT(counter.judge(unexpected, profile),
+                Each(AnyOf(is(Outcome::skip), is(Outcome::pass))))
+        << counter.what << ", not expected";
     if (&counter.judge == &judge_rows) continue;  // unknown with MIG in any case
     Snapshot sliced = gpu_node::node();
     for (auto& gpu : sliced.nvml->gpus) {
