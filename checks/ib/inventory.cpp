@@ -242,7 +242,20 @@ void compare_with_sysfs(std::vector<std::string>& differences, std::string_view 
   differences.push_back(fmt::format("{} is {} in verbs but {} in sysfs", what, verbs, *sysfs));
 }
 
-// Not the lane speed, which ib.rate judges: sysfs cannot name every speed.
+// Only a speed that both can name: old kernels write SDR for a speed they do not know, which
+// ib.rate judges, and libibverbs has no room for XDR.
+void compare_speed_with_sysfs(std::vector<std::string>& differences, unsigned verbs,
+                              const Fact<std::string>& sysfs) {
+  constexpr unsigned kMostOfVerbs = 0xff;
+  const auto* const seen = std::ranges::find(kIbSpeeds, verbs, &IbSpeed::verbs);
+  const auto* const written = ib_speed_named(sysfs.value_or(""));
+  const bool known = seen != kIbSpeeds.end() && verbs <= kMostOfVerbs &&
+                     written != kIbSpeeds.end() && written != kIbSpeeds.begin();
+  if (!known || seen == written) return;
+  differences.push_back(
+      fmt::format("lane speed is {} in verbs but {} in sysfs", seen->name, written->name));
+}
+
 Findings judge_ports(const Hca& hca, const std::vector<VerbsPort>& verbs) {
   Findings findings;
   for (const IbPort& port : *hca.ports) {
@@ -257,6 +270,7 @@ Findings judge_ports(const Hca& hca, const std::vector<VerbsPort>& verbs) {
     compare_with_sysfs(differences, "state", found->state, port.state);
     compare_with_sysfs(differences, "physical state", found->physical_state, port.physical_state);
     compare_with_sysfs(differences, "width", found->width, port.width);
+    compare_speed_with_sysfs(differences, found->active_speed, port.speed);
     compare_with_sysfs(differences, "LID", found->lid, port.lid);
     compare_with_sysfs(differences, "SM LID", found->sm_lid, port.sm_lid);
     if (differences.empty()) continue;
@@ -277,8 +291,11 @@ Findings judge_verbs_device(const Snapshot& snapshot, const Hca& hca, const Verb
   if (!device.ports) return {failed(hca.name, device.ports.why(), Remedy::fix_config)};
   Findings findings;
   if (hca.ports) findings = judge_ports(hca, *device.ports);
-  if (device.registers.is_unreadable() && !memlock_is_limited(snapshot)) {
-    findings.push_back(failed(hca.name, device.registers.why(), Remedy::fix_config));
+  const bool refused = device.registers && !*device.registers;
+  if ((refused || device.registers.is_unreadable()) && !memlock_is_limited(snapshot)) {
+    findings.push_back(failed(hca.name,
+                              refused ? "no memory can be registered" : device.registers.why(),
+                              Remedy::fix_config));
   }
   return findings;
 }

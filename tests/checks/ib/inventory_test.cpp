@@ -160,6 +160,9 @@ TEST(IbVerbsTest, JudgesEachChange) {
       {"fails an HCA that registers no memory",
        [](Snapshot& node) { node.verbs->devices.at(1).registers = unreadable(); },
        {failed("mlx5_ib1")}},
+      {"fails an HCA that reports that it registered no memory",
+       [](Snapshot& node) { node.verbs->devices.at(2).registers = false; },
+       {failed("mlx5_ib2")}},
       {"leaves a low limit of locked memory to host.limits",
        [](Snapshot& node) {
          node.kernel = observed(Kernel{.limits = {.memlock_bytes = "65536"s}});
@@ -179,6 +182,29 @@ TEST(IbVerbsTest, JudgesEachChange) {
        {failed("node", Remedy::restart_service)}},
   };
   expect_findings(checks::ib_verbs::check, ib_node::node(), ib_node::profile(), changes);
+}
+
+TEST(IbVerbsTest, ComparesTheLaneSpeedsThatBothCanName) {
+  struct Speeds {
+    unsigned verbs;
+    Fact<std::string> sysfs;
+    Outcome outcome;
+  };
+  const std::vector<Speeds> cases{
+      {32, "NDR"s, Outcome::fail},  {1, "NDR"s, Outcome::fail},
+      {64, "EDR"s, Outcome::fail},  {8, "FDR10"s, Outcome::pass},
+      {128, "NDR"s, Outcome::pass}, {0, "NDR"s, Outcome::pass},  // unknown to verbs
+      {256, "NDR"s, Outcome::pass},  // does not fit into libibverbs' byte
+      {128, "SDR"s, Outcome::pass},  // sysfs has no word for it: judged by ib.rate
+      {128, "FOO"s, Outcome::pass}, {128, absent(), Outcome::pass},
+  };
+  for (const auto& [verbs, sysfs, outcome] : cases) {
+    Snapshot node = ib_node::node();
+    port_of(node, 1).speed = sysfs;
+    (*node.verbs->devices.at(1).ports).at(0).active_speed = verbs;
+    EXPECT_EQ(ask(checks::ib_verbs::check, node, ib_node::profile()).front().outcome, outcome)
+        << verbs << " " << sysfs.value_or("none");
+  }
 }
 
 }  // namespace
