@@ -87,6 +87,8 @@ Finding lost(const ib::PortOf& at, const IbLink& link, const IbLink& expected, s
                    remedy, {*link.gbps, expected.gbps ? Value(*expected.gbps) : Value(), "Gb/s"});
 }
 
+bool is_known_speed(std::string_view name) { return ib_speed_named(name) != kIbSpeeds.end(); }
+
 // Kernels and drivers report a speed they do not know as SDR. Verbs distinguish that from a real
 // fallback.
 Finding judge_sdr(const Snapshot& snapshot, const ib::PortOf& at, IbLink link,
@@ -132,6 +134,11 @@ std::optional<Finding> judge_port_rate(const Snapshot& snapshot, const ib::PortO
 
   const std::string why = loss_text(link, expected);
   if (!why.empty()) return lost(at, link, expected, why, Outcome::fail, hardware_remedy(snapshot));
+  if (is_known_speed(expected.speed) && !is_known_speed(link.speed)) {
+    return ib::about(at, Outcome::unknown,
+                     fmt::format("unknown lane speed \"{}\", expected {}",
+                                 printable(link.speed, 20), expected.speed));
+  }
   if (expected.gbps && *link.gbps > *expected.gbps && !expected.of_peers) {
     return lost(at, link, expected, "faster than expected", Outcome::warn, Remedy::fix_config);
   }

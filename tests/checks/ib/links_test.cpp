@@ -45,6 +45,19 @@ TEST(IbRateTest, JudgesEachChange) {
   expect_findings(judge_rate, ib_node::node(), changes);
 }
 
+TEST(IbRateTest, AnUnknownWordForTheSpeedIsUnknownIfASpeedIsExpected) {
+  Snapshot node = ib_node::node();
+  set_rate(port_of(node, 1), 400, 4, "FOO");
+  EXPECT_THAT(judge_rate(node), ElementsAre(unknown("mlx5_ib1")));
+  EXPECT_THAT(judge_rate(node, Profile{}), ElementsAre(unknown("mlx5_ib1")))
+      << "expected because most HCAs have it";
+  Profile rate_alone;
+  rate_alone.ib->rate = {.expected = BitsPerSecond{400e9}};
+  EXPECT_THAT(judge_rate(node, rate_alone), ElementsAre(passes()));
+  set_rate(port_of(node, 1), 200, 2, "FOO");
+  EXPECT_THAT(judge_rate(node), ElementsAre(slow(200))) << "lanes are missing, at any speed";
+}
+
 TEST(IbRateTest, FailsTheRightRateOverTooFewLanes) {
   Profile profile = ib_node::profile();
   profile.ib->rate = {
