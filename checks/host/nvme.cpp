@@ -60,7 +60,9 @@ void judge_controllers(const Snapshot& snapshot, Findings& findings) {
 void judge_raid(const Snapshot& snapshot, const Raid& raid, Findings& findings) {
   constexpr std::array<std::string_view, 5> kGood{"clean", "active", "active-idle", "write-pending",
                                                   "read-auto"};
-  constexpr std::array<std::string_view, 4> kBad{"inactive", "broken", "readonly", "suspended"};
+  // A clear array is a name without devices.
+  constexpr std::array<std::string_view, 5> kBad{"clear", "inactive", "broken", "readonly",
+                                                 "suspended"};
   if (raid.degraded && *raid.degraded > 0) {
     findings.push_back(failed(raid.name,
                               fmt::format("array without {}{}", counted(*raid.degraded, "member"),
@@ -77,8 +79,7 @@ void judge_raid(const Snapshot& snapshot, const Raid& raid, Findings& findings) 
     findings.push_back(failed(raid.name,
                               fmt::format("array is {}, expected clean or active", *raid.state),
                               hardware_remedy(snapshot), {*raid.state, "clean"}));
-  } else if (*raid.state != "clear" && std::ranges::find(kGood, *raid.state) == kGood.end()) {
-    // "clear" is a name without an array.
+  } else if (std::ranges::find(kGood, *raid.state) == kGood.end()) {
     findings.push_back(
         unknown(raid.name, fmt::format("unknown array state \"{}\"", printable(*raid.state))));
   }

@@ -108,6 +108,16 @@ TEST(HostNvmeTest, EqualDrivesAreComparedIfNoLimitIsSet) {
         {passes()}}});
 }
 
+TEST(HostNvmeTest, AnArrayThatServesNoDataFails) {
+  for (const auto* const state : {"clear", "inactive", "broken", "readonly", "suspended"}) {
+    EXPECT_THAT(judge({.nvme = {nvme(0), nvme(1)}, .raid = {raid(state, absent())}}),
+                ElementsAre(failure("md0", {state, "clean"})))
+        << state;
+  }
+  EXPECT_THAT(judge({.nvme = {nvme(0), nvme(1)}, .raid = {raid("active-idle", 0U)}}),
+              ElementsAre(passes()));
+}
+
 TEST(HostNvmeTest, UnreadableStatesAreUnknown) {
   Nvme silent = nvme(0);
   silent.state = make_error("state: Input/output error");
