@@ -1,5 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Snapshots, their sections and the state file as JSON, and back.
+#include <fmt/format.h>
+
+#include <set>
+
+#include "lib/base/text.hpp"
 #include "lib/node/snapshot.hpp"
 
 namespace muster {
@@ -46,6 +51,43 @@ Result<void> check_uptime(const Snapshot& snapshot) {
   return make_error("/identity/facts/uptime_s: expected the seconds since boot, got {}", uptime_s);
 }
 
+Result<void> check_at_least_0(const Fact<double>& fact, std::string_view place) {
+  if (fact.value_or(0) >= 0) return {};
+  return make_error("{}: expected 0 or more, got {}", place, *fact);
+}
+
+// An NVLink of a GPU, or a device of the bus, has one entry.
+Result<void> check_entries(const Snapshot& snapshot) {
+  const auto& gpus = snapshot.nvml->gpus;
+  for (std::size_t gpu = 0; gpu < gpus.size(); ++gpu) {
+    std::set<unsigned> seen;
+    if (!gpus[gpu].nvlinks) continue;
+    const auto& links = *gpus[gpu].nvlinks;
+    for (std::size_t i = 0; i < links.size(); ++i) {
+      const auto place = fmt::format("/nvml/facts/gpus/{}/nvlinks/{}", gpu, i);
+      TRY(check_at_least_0(links[i].ber, fmt::format("{}/ber", place)));
+      if (!seen.insert(links[i].link).second) {
+        return make_error("{}/link: link {} has two entries", place, links[i].link);
+      }
+    }
+  }
+  std::set<std::string_view> addresses;
+  const auto& devices = snapshot.pci->devices;
+  for (std::size_t i = 0; i < devices.size(); ++i) {
+    const std::string& address = devices[i].address;
+    if (address.empty() || addresses.insert(address).second) continue;
+    return make_error("/pci/facts/devices/{}/address: device {} has two entries", i,
+                      printable(address, 40));
+  }
+  return {};
+}
+
+Result<void> check_loads(const Processes& processes) {
+  TRY(check_at_least_0(processes.load1, "/processes/facts/load1"));
+  TRY(check_at_least_0(processes.load5, "/processes/facts/load5"));
+  return check_at_least_0(processes.load15, "/processes/facts/load15");
+}
+
 }  // namespace
 
 std::string to_json(const Snapshot& snapshot) {
@@ -63,6 +105,8 @@ Result<Snapshot> parse_snapshot(std::string_view text) {
   Snapshot snapshot;
   TRY(read_json_text(text, [&](const JsonReader& json) { read_json(json, snapshot); }));
   TRY(check_uptime(snapshot));
+  TRY(check_loads(*snapshot.processes));
+  TRY(check_entries(snapshot));
   forget_other_boots(snapshot);
   return snapshot;
 }

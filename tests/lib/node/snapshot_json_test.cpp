@@ -86,6 +86,25 @@ TEST(SnapshotJsonTest, NamesThePlaceOfAnError) {
   }
 }
 
+TEST(SnapshotJsonTest, RefusesImpossibleValuesAndEntriesThatOccurTwice) {
+  const auto expect = [](std::string_view section, std::string_view facts,
+                         std::string_view message) {
+    const auto snapshot = parse_snapshot(fmt::format(
+        R"({{"schema": "muster.snapshot/1", "{}": {{"status": "ok", "facts": {{{}}}}}}})", section,
+        facts));
+    ASSERT_FALSE(snapshot) << facts;
+    EXPECT_EQ(snapshot.error().message, message);
+  };
+  expect("processes", R"("load5": -1)", "/processes/facts/load5: expected 0 or more, got -1");
+  expect("processes", R"("load15": -0.5)", "/processes/facts/load15: expected 0 or more, got -0.5");
+  expect("nvml", R"("gpus": [{}, {"nvlinks": [{"link": 0}, {"link": 1, "ber": -1}]}])",
+         "/nvml/facts/gpus/1/nvlinks/1/ber: expected 0 or more, got -1");
+  expect("nvml", R"("gpus": [{"nvlinks": [{"link": 3}, {"link": 4}, {"link": 3}]}])",
+         "/nvml/facts/gpus/0/nvlinks/2/link: link 3 has two entries");
+  expect("pci", R"("devices": [{"address": "a"}, {"address": "b"}, {"address": "b"}])",
+         "/pci/facts/devices/2/address: device b has two entries");
+}
+
 TEST(SnapshotJsonTest, DropsObservationsOfAnotherBootAndOfTheFuture) {
   for (const bool other_boot : {true, false}) {
     Snapshot s = example();
