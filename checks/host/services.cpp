@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Services, programs, files, container storage and interfaces that jobs need.
+#include <array>
+
 #include "checks/catalogue.hpp"
 #include "checks/shared/support.hpp"
 
@@ -131,7 +133,11 @@ void margins_of_container_storage(const Snapshot& snapshot, const Profile& profi
 
 // Empty if unknown. Some drivers always report the state "unknown" but have a carrier.
 std::optional<bool> is_up(const Interface& interface) {
-  if (interface.operstate && *interface.operstate == "up") return true;
+  constexpr std::array<std::string_view, 5> kNotUp{"down", "lowerlayerdown", "notpresent",
+                                                   "dormant", "testing"};
+  const std::string state = interface.operstate.value_or("");
+  if (state == "up") return true;
+  if (std::ranges::find(kNotUp, state) != kNotUp.end()) return false;
   if (interface.carrier) return *interface.carrier;
   if (interface.operstate) return false;
   return std::nullopt;
@@ -248,8 +254,9 @@ constinit const Check host_ethernet::check{
     .title = "Network interfaces exist, are up and run at full speed",
     .why =
         "Looks for the network interfaces that the profile lists (by their name or that of their "
-        "RDMA device), whether they are up, and at what speed. NCCL, MPI and Slurm start over this "
-        "network: without it jobs hang at start, and a slow interface delays checkpoints.",
+        "RDMA device), whether they are up, and at what speed. An interface whose driver reports "
+        "no state is up if it has a carrier. NCCL, MPI and Slurm start over this network: "
+        "without it jobs hang at start, and a slow interface delays checkpoints.",
     .fix =
         "Look at ip -s link show IFACE, ethtool IFACE and the kernel log. Check the cable, the "
         "switch port and the address configuration. On Azure a missing mlx5_an device means that "

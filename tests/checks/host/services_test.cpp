@@ -157,6 +157,15 @@ TEST(HostEthernetTest, ACarrierCountsAsUp) {
   EXPECT_THAT(judge({eth0}, {kAnySpeed}), ElementsAre(passes()));
 }
 
+TEST(HostEthernetTest, ACarrierDoesNotOutweighAStateThatIsNotUp) {
+  for (const auto* const state : {"down", "lowerlayerdown", "notpresent", "dormant", "testing"}) {
+    Interface eth0 = kUp;
+    eth0.operstate = std::string(state);
+    EXPECT_THAT(judge({eth0}, {kAnySpeed}),
+                ElementsAre(fails("eth0", Remedy::fix_config, {state, "up"})));
+  }
+}
+
 TEST(HostEthernetTest, FailsASlowInterface) {
   Interface eth0 = kUp;
   eth0.speed_mbps = std::uint64_t{40000};
