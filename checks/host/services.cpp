@@ -94,6 +94,17 @@ std::optional<Finding> judge_free_space(const FileFact& file, Bytes least) {
                  count_value(static_cast<std::uint64_t>(least.value)), "B"});
 }
 
+// File systems such as btrfs count no inodes.
+std::optional<Finding> judge_free_inodes(const FileFact& file, int least) {
+  if (!file.space) return not_known(file.path, "the number of free inodes", file.space);
+  const auto& [total, free] = std::pair(file.space->inodes_total, file.space->inodes_free);
+  if (total == 0 || free >= static_cast<std::uint64_t>(std::max(0, least))) return std::nullopt;
+  return warned(
+      file.path,
+      fmt::format("{} free in {}, expected at least {}", counted(free, "inode"), file.path, least),
+      Remedy::fix_config, {count_value(free), least, "inodes"});
+}
+
 std::optional<Finding> judge_directory(const Environment& environment, const std::string& path,
                                        const ContainerStorageLimits& limits) {
   const FileFact* file = find_file(environment, path);
@@ -104,7 +115,9 @@ std::optional<Finding> judge_directory(const Environment& environment, const std
     return not_known(path, fmt::format("whether {} is writable", path), file->writable);
   }
   if (!*file->writable) return wrong_file(path, "not writable", "writable");
-  return limits.free_min ? judge_free_space(*file, *limits.free_min) : std::nullopt;
+  auto finding = limits.free_min ? judge_free_space(*file, *limits.free_min) : std::nullopt;
+  if (finding || !limits.inodes_free_min) return finding;
+  return judge_free_inodes(*file, *limits.inodes_free_min);
 }
 
 Findings judge_container_storage(const Snapshot& snapshot, const Profile& profile) {
@@ -126,6 +139,9 @@ void margins_of_container_storage(const Snapshot& snapshot, const Profile& profi
     const FileFact* file = find_file(*snapshot.environment, path);
     if (file == nullptr || !file->space) continue;
     margins.at_least(path, "", static_cast<double>(file->space->available_bytes), limits.free_min);
+    if (file->space->inodes_total == 0) continue;
+    margins.at_least(path, "inodes", static_cast<double>(file->space->inodes_free),
+                     limits.inodes_free_min);
   }
 }
 
@@ -232,7 +248,7 @@ constinit const Check host_programs::check{
 
 constinit const Check host_container_storage::check{
     .id = "host.container_storage",
-    .title = "Container storage exists, is writable and has free space",
+    .title = "Container storage exists, is writable and has free space and inodes",
     .why =
         "Looks at the directories where enroot, docker or containerd keep images and running "
         "containers. Layers of 20 GB are common: if a disk was not mounted after a reboot, or is "

@@ -161,6 +161,7 @@ struct ContainerStorageLimits {
   MUSTER_DESCRIBED(ContainerStorageLimits);
   MUSTER_FIELD(Words, paths, "directories for images and containers");
   MUSTER_FIELD(Limit<Bytes>, free_min, "minimum free space of each");
+  MUSTER_FIELD(Limit<int>, inodes_free_min, "minimum number of free inodes of each");
 };
 
 struct ServiceLimits {

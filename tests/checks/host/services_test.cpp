@@ -72,9 +72,11 @@ constexpr std::uint64_t kGib = 1024UL * 1024 * 1024;
 const std::string kPath = "/mnt/nvme/enroot";
 
 Findings judge(std::vector<FileFact> files, Limit<Bytes> free_min = Bytes{100.0 * kGib}) {
-  return ask(checks::host_container_storage::check,
-             {.environment = observed(Environment{.files = std::move(files)})},
-             {.host = HostLimits{.container_storage = {.paths = {kPath}, .free_min = free_min}}});
+  return ask(
+      checks::host_container_storage::check,
+      {.environment = observed(Environment{.files = std::move(files)})},
+      {.host = HostLimits{.container_storage = {
+                              .paths = {kPath}, .free_min = free_min, .inodes_free_min = 10000}}});
 }
 
 FileFact directory(std::uint64_t free_gib) {
@@ -99,6 +101,21 @@ TEST(HostContainerStorageTest, IsUnknownIfTheFactsAreMissing) {
   file.writable = make_error("stat: Permission denied");
   EXPECT_THAT(judge({file}), ElementsAre(unknown(kPath)));
   EXPECT_THAT(judge({}), ElementsAre(unknown(kPath)));
+}
+
+TEST(HostContainerStorageTest, JudgesFreeInodesLikeFreeSpace) {
+  FileFact file = directory(500);
+  const auto with_inodes = [&](std::uint64_t total, std::uint64_t free) {
+    file.space->inodes_total = total;
+    file.space->inodes_free = free;
+    return judge({file});
+  };
+  EXPECT_THAT(with_inodes(16777216, 0),
+              ElementsAre(warns(kPath, Remedy::fix_config, {0, 10000, "inodes"})));
+  EXPECT_THAT(with_inodes(16777216, 9999),
+              ElementsAre(warns(kPath, Remedy::fix_config, {9999, 10000, "inodes"})));
+  EXPECT_THAT(with_inodes(16777216, 10000), ElementsAre(passes()));
+  EXPECT_THAT(with_inodes(0, 0), ElementsAre(passes())) << "btrfs counts no inodes";
 }
 
 TEST(HostContainerStorageTest, JudgesEachCase) {
