@@ -25,25 +25,19 @@ struct FamilyMember {
 };
 
 // Within a family the cause comes first.
-constexpr std::array<FamilyMember, 19> kMembers{{{kPcie, "pcie_fatal"},
-                                                 {kPcie, "pcie_recovery"},
-                                                 {kPcie, "pcie_nonfatal"},
-                                                 {kMemory, "memory_uncorrected"},
-                                                 {kMemory, kMachineCheck},
-                                                 {kStorage, "nvme_down"},
-                                                 {kStorage, "medium_error"},
-                                                 {kStorage, "io_error"},
-                                                 {kStorage, "nvme_timeout"},
-                                                 {kStorage, "disk_refusal"},
-                                                 {kStorage, "filesystem"},
-                                                 {kStorage, "filesystem_read_only"},
-                                                 {kGpu, "gpu_bad_memory"},
-                                                 {kGpu, "gpu_uncorrected"},
-                                                 {kGpu, "gpu_reset_failed"},
-                                                 {kGpu, kGpuInit},
-                                                 {kGpu, kGpuFirmware},
-                                                 {kGpu, kGpuNvlink},
-                                                 {kGpu, "gpu_reset"}}};
+constexpr std::array<FamilyMember, 21> kMembers{{
+    {kPcie, "pcie_fatal"},      {kPcie, "pcie_recovery"},
+    {kPcie, "pcie_nonfatal"},   {kMemory, "memory_uncorrected"},
+    {kMemory, kMachineCheck},   {kStorage, "nvme_down"},
+    {kStorage, "medium_error"}, {kStorage, "io_error"},
+    {kStorage, "raid_failed"},  {kStorage, "raid_disk_failed"},
+    {kStorage, "nvme_timeout"}, {kStorage, "disk_refusal"},
+    {kStorage, "filesystem"},   {kStorage, "filesystem_read_only"},
+    {kGpu, "gpu_bad_memory"},   {kGpu, "gpu_uncorrected"},
+    {kGpu, "gpu_reset_failed"}, {kGpu, kGpuInit},
+    {kGpu, kGpuFirmware},       {kGpu, kGpuNvlink},
+    {kGpu, "gpu_reset"},
+}};
 
 const StackedDevice* stacked_at(const Snapshot& snapshot, std::string_view name) {
   if (!snapshot.disks.ok() || !snapshot.disks->stacked) return nullptr;
@@ -69,6 +63,12 @@ std::string_view device_in_known_message(std::string_view text,
   if (word(3) == "NETDEV" && !line::is_pci_address(word(1))) return word(2);
   // "ib0: transmit timeout: latency 2048 msecs"
   if (words[0].ends_with(':') && line::is_interface(word(0))) return word(0);
+  // "md/raid0md0: Disk failure on nvme3n1 detected, failing array."
+  for (const std::string_view level : {"md/raid0", "md/linear"}) {
+    if (word(1) != "Disk" || !word(0).starts_with(level)) continue;
+    const auto array = word(0).substr(level.size());
+    if (line::is_disk(array)) return array;
+  }
   // "nvidia: probe of 0000:a1:00.0 failed with error -1"
   if (word(1) == "probe" && word(2) == "of" && line::is_pci_address(word(3))) return word(3);
   return {};

@@ -42,6 +42,15 @@ constexpr auto kLines = std::to_array<Line>({
     {"general protection fault, probably for non-canonical address 0xdead000000000100: 0000 [#1] "
      "SMP",
      "kernel_oops"},
+    // The same on Arm.
+    {"Internal error: Oops: 0000000096000004 [#1] SMP", "kernel_oops"},
+    {"Internal error: Oops - BUG: 00000000f2000800 [#1] PREEMPT SMP", "kernel_oops"},
+    {"Internal error: synchronous external abort: 0000000096000210 [#1] PREEMPT SMP",
+     "kernel_oops"},
+    {"Unable to handle kernel NULL pointer dereference at virtual address 0000000000000008",
+     "kernel_oops"},
+    {"Unable to handle kernel paging request at virtual address ffff800012345678", "kernel_oops"},
+    {"SError Interrupt on CPU3, code 0x00000000be000411 -- SError", "machine_check"},
     {"pcieport 0000:00:03.1: AER: Uncorrected (Fatal) error received: 0000:05:01.0", "pcie_fatal"},
     {"pcieport 0000:00:07.1: AER: Multiple Uncorrectable (Non-Fatal) error message received from ",
      "pcie_nonfatal"},
@@ -78,6 +87,12 @@ constexpr auto kLines = std::to_array<Line>({
     {"XFS (md0): Corruption detected. Unmount and run xfs_repair", "filesystem"},
     {"XFS (md0): Filesystem has been shut down due to log error (0x2).", "filesystem"},
     {"BTRFS error (device sda2): parent transid verify failed on 30408704 wanted 5", "filesystem"},
+    {"md/raid0md0: Disk failure on nvme3n1 detected, failing array.", "raid_failed"},
+    {"md/raid0:md0: Disk failure on nvme3n1 detected, failing array.", "raid_failed"},
+    {"md/linearmd0: Disk failure on sdb1 detected, failing array.", "raid_failed"},
+    {"md/raid1:md0: Disk failure on nvme3n1, disabling device.", "raid_disk_failed"},
+    {"md/raid:md127: Disk failure on sdb, disabling device.", "raid_disk_failed"},
+    {"md/raid10:md0: Disk failure on nvme3n1, disabling device.", "raid_disk_failed"},
     {"nfs: server filer1 not responding, still trying", "network_storage"},
     {"Out of memory: Killed process 4711 (python) total-vm:123456kB, anon-rss:1024kB", "oom"},
     {"Memory cgroup out of memory: Killed process 4711 (python) total-vm:123456kB", "oom_cgroup"},
@@ -116,6 +131,8 @@ constexpr auto kLines = std::to_array<Line>({
     {"I/O error, dev  invoked oom-killer: gfp_mask=0x100cca(GFP_HIGHUSER_MOVABLE), "
      "order=0, oom_score_adj=0",
      "ignore"},
+    {"Internal error:[4711]: unhandled exception: x: 1 [#1], ESR 0x92000004, in x[7f+1]", "ignore"},
+    {"Unable to handl (4711): drop_caches: 3", ""},
     {"overlayfs: failed to resolve '/tmp/EXT4-fs (sda1): Remounting filesystem "
      "read-only': -2",
      "ignore"},
@@ -299,6 +316,17 @@ const std::vector<Excerpt> kExcerpts{
      "I/O error, dev nvme3n1, sector 3449468 op 0x1:(WRITE) flags 0x9800 phys_seg 1 prio class 2\n"
      "EXT4-fs error (device nvme3n1p1): ext4_journal_check_start:83: comm python: Detected abort",
      {"fail nvme3 nvme_down"}},
+    {"Unable to handle kernel NULL pointer dereference at virtual address 0000000000000008\n"
+     "Mem abort info:\n"
+     "Internal error: Oops: 0000000096000004 [#1] SMP",
+     {"fail node kernel_oops"}},
+    {"I/O error, dev nvme3n1, sector 3449468 op 0x1:(WRITE) flags 0x9800 phys_seg 1 prio class 2\n"
+     "md/raid0md0: Disk failure on nvme3n1p1 detected, failing array.",
+     {"fail nvme3n1 io_error", "fail md0 raid_failed"}},
+    {"md/raid0md0: Disk failure on sdb1 detected, failing array.", {"fail md0 raid_failed"}},
+    {"md/raid1:md0: Disk failure on sdb1, disabling device.\n"
+     "md/raid1:md0: Operation continuing on 1 devices.",
+     {"warn md0 raid_disk_failed"}},
     {"nfs: server filer1 not responding, still trying\n"
      "nfs: server filer1 OK",
      {"warn node network_storage"}},
