@@ -134,6 +134,11 @@ Findings judge_nccl(const Snapshot& snapshot, const Profile& profile) {
 
 constexpr std::string_view kNccl = "libnccl.so";
 
+Finding not_opened(const Library& library) {
+  return warned(library.name, fmt::format("{} cannot be opened: {}", library.name, library.error),
+                Remedy::fix_config, {false, true});
+}
+
 std::optional<Finding> judge_required_libraries(const std::vector<Library>& libraries,
                                                 const std::string& name) {
   const auto library = std::ranges::find(libraries, name, &Library::name);
@@ -141,8 +146,7 @@ std::optional<Finding> judge_required_libraries(const std::vector<Library>& libr
     return unknown(name, fmt::format("the snapshot does not include {}", name));
   }
   if (library->opened) return std::nullopt;
-  return warned(name, fmt::format("{} cannot be opened: {}", name, library->error),
-                Remedy::fix_config, {false, true});
+  return not_opened(*library);
 }
 
 // "2.28.3" as numbers; empty if invalid.
@@ -181,16 +185,22 @@ Findings judge_libraries(const Snapshot& snapshot, const Profile& profile) {
   for (const auto& name : limits.required)
     append(findings, judge_required_libraries(*libraries, name));
   std::size_t opened = 0;
-  bool versions = false;
+  bool has_nccl = false;
   for (const auto& library : *libraries) {
-    if (!library.opened) continue;
-    ++opened;
-    if (limits.nccl_min && library.name.starts_with(kNccl)) {
-      versions = true;
+    if (library.opened) ++opened;
+    if (!limits.nccl_min || !library.name.starts_with(kNccl)) continue;
+    has_nccl = true;
+    if (library.opened) {
       append(findings, judge_version(library, *limits.nccl_min));
+    } else if (std::ranges::count(limits.required, library.name) == 0) {
+      findings.push_back(not_opened(library));
     }
   }
-  if (findings.empty() && limits.required.empty() && !versions) return {not_expected("library")};
+  if (limits.nccl_min && !has_nccl) {
+    findings.push_back(
+        unknown(kNccl, "the version of NCCL is unknown: the snapshot does not include it"));
+  }
+  if (findings.empty() && limits.required.empty() && !has_nccl) return {not_expected("library")};
   return or_pass(std::move(findings),
                  fmt::format("{} of {} libraries opened", opened, libraries->size()));
 }
@@ -216,9 +226,10 @@ constinit const Check env_libraries::check{
     .id = "env.libraries",
     .title = "Libraries that jobs need open, and NCCL is recent enough",
     .why =
-        "Opens each library that the profile requires, as a job would, and queries NCCL's version. "
-        "Otherwise a driver update that left an old libcuda, or a missing libmlx5, is noticed only "
-        "when a job starts. Libraries of a foreign root are not opened.",
+        "Opens each library that the profile requires, as a job would, and NCCL, whose version "
+        "is compared if the profile sets one. Otherwise a driver update that left an old "
+        "libcuda, or a missing libmlx5, is noticed only when a job starts. Libraries of a "
+        "foreign root are not opened.",
     .fix =
         "Install the missing package, run ldconfig, and look at the file that the error names: "
         "often a dependency of the library.",

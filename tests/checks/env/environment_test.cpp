@@ -123,6 +123,24 @@ TEST(EnvLibrariesTest, JudgesEachCase) {
   });
 }
 
+TEST(EnvLibrariesTest, AnNcclThatDoesNotOpenWarnsIfAVersionIsRequired) {
+  auto without = libraries();
+  without[0] = {.name = "libnccl.so.2", .opened = false, .error = "libnccl.so.2: cannot open"};
+  without[1].opened = true;
+  const auto missing = warns("libnccl.so.2", Remedy::fix_config, {false, true});
+  EXPECT_THAT(judged(without, {.nccl_min = "2.18.1"}), ElementsAre(missing));
+  EXPECT_THAT(judged(without, {.required = {"libnccl.so.2"}, .nccl_min = "2.18.1"}),
+              ElementsAre(missing))
+      << "once";
+  EXPECT_EQ(judged(without, {.required = {"libmlx5.so.1"}}).front().outcome, Outcome::pass);
+}
+
+TEST(EnvLibrariesTest, WithoutNcclInTheSnapshotItsVersionIsUnknown) {
+  EXPECT_THAT(judged({{{.name = "libmlx5.so.1", .opened = true}}},
+                     {.required = {"libmlx5.so.1"}, .nccl_min = "2.18.1"}),
+              ElementsAre(unknown("libnccl.so")));
+}
+
 TEST(EnvLibrariesTest, AMissingVersionIsUnknown) {
   EXPECT_EQ(
       judged({{{.name = "libnccl.so.2", .opened = true}}}, {.nccl_min = "2.18.1"}).front().outcome,
