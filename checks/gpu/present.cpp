@@ -2,6 +2,7 @@
 // gpu.present: the expected number of GPUs responds, each with the expected model and memory, a
 // UUID and a serial number.
 #include <cmath>
+#include <map>
 
 #include "checks/catalogue.hpp"
 #include "checks/shared/gpus.hpp"
@@ -76,16 +77,36 @@ std::optional<Finding> wrong_memory(const Snapshot& snapshot, const Gpu& gpu,
       hardware_remedy(snapshot), {total, expected->value, "B"});
 }
 
-std::optional<Finding> nameless(const Gpu& gpu) {
+std::optional<Finding> nameless(const Snapshot& snapshot, const Gpu& gpu, const Profile& profile) {
   if (!gpu.no_address.empty()) {
     return gpu::not_reported(gpu, "the PCI address", Fact<std::string>::unreadable(gpu.no_address));
   }
-  if (!gpu.uuid) return gpu::not_reported(gpu, "the UUID", gpu.uuid);
+  if (gpu.uuid.value_or("").empty() && !gpu.uuid.is_unreadable() && gpu::expected(profile)) {
+    return gpu::failed(gpu, "the GPU has no UUID", hardware_remedy(snapshot));
+  }
+  const auto no_uuid = Fact<std::string>::absent("it is empty");
+  const auto& uuid = gpu.uuid && gpu.uuid->empty() ? no_uuid : gpu.uuid;
+  if (!uuid) return gpu::not_reported(gpu, "the UUID", uuid);
   // Boards without a serial number report that; a failed read is different.
   if (!gpu.serial && gpu.serial.is_unreadable()) {
     return gpu::not_reported(gpu, "the serial number", gpu.serial);
   }
   return std::nullopt;
+}
+
+// Serial numbers are those of boards, which may have several GPUs.
+void add_same_uuids(const Snapshot& snapshot, Findings& findings) {
+  std::map<std::string, const Gpu*> first;
+  for (const Gpu* gpu : gpu::answering(snapshot)) {
+    if (gpu->uuid.value_or("").empty()) continue;
+    const auto [earlier, added] = first.try_emplace(*gpu->uuid, gpu);
+    if (added) continue;
+    findings.push_back(
+        gpu::failed(*gpu,
+                    fmt::format("the UUID {} is also that of {}", printable(*gpu->uuid),
+                                gpu::name_of(*earlier->second)),
+                    hardware_remedy(snapshot), {*gpu->uuid}));
+  }
 }
 
 // Without an expected model, all GPUs of a node must have the same one, if any are expected.
@@ -152,8 +173,9 @@ Findings judge(const Snapshot& snapshot, const Profile& profile) {
     }
     append(findings, wrong_model(gpu, limits));
     append(findings, wrong_memory(snapshot, gpu, profile));
-    append(findings, nameless(gpu));
+    append(findings, nameless(snapshot, gpu, profile));
   }
+  add_same_uuids(snapshot, findings);
   add_other_models(gpu::answering(snapshot), profile, findings);
   add_other_sizes(snapshot, profile, findings);
   return or_pass(std::move(findings), fmt::format("{} present", counted(gpus.size(), "GPU")));
@@ -172,11 +194,11 @@ constinit const Check check = gpu::check_of_gpus({
     .id = "gpu.present",
     .title = "The expected number of GPUs responds, each of the right model",
     .why =
-        "Compares the GPUs that NVML lists with the profile: their number, model and memory. Each "
-        "must respond and have a UUID and a serial number. If the profile names no model, all must "
-        "have the same. Only this check reports a GPU that NVML refuses or reports as lost, or "
-        "whose calls never return; if one call returns for no GPU, the driver hangs. pci.devices "
-        "reports a GPU that is on the PCI bus but not in NVML.",
+        "Compares the GPUs that NVML lists with the profile: their number, model and memory. "
+        "Each must respond and have a unique UUID and a serial number. If the profile names no "
+        "model, all must have the same. Only this check reports a GPU that NVML refuses or reports "
+        "as lost, or whose calls never return; if one call returns for no GPU, the driver hangs. "
+        "pci.devices reports a GPU that is on the PCI bus but not in NVML.",
     .fix = "A lost GPU: reboot a bare-metal node, and reseat or replace the GPU if it stays lost; "
            "in a virtual machine, report its serial number to the provider. A wrong model means "
            "the wrong profile or the wrong node.",

@@ -80,6 +80,33 @@ TEST(GpuPresentTest, ALostGpuAndAMachineThatNoProfileKnowsAreNotCompared) {
               ElementsAre(lost("gpu1", Remedy::report_to_provider)));
 }
 
+TEST(GpuPresentTest, AGpuWithoutUuidFailsWhereGpusAreExpected) {
+  for (const Fact<std::string>& uuid : {Fact<std::string>(""s), Fact<std::string>(absent())}) {
+    Snapshot node = gpu_node::node();
+    gpu_of(node, 1).uuid = uuid;
+    EXPECT_THAT(judge(node), ElementsAre(fails("gpu1", Remedy::report_to_provider)));
+    EXPECT_THAT(judge(node, Profile{}), ElementsAre(skips("gpu1")));
+  }
+  Snapshot node = gpu_node::node();
+  gpu_of(node, 1).uuid = unreadable();
+  EXPECT_THAT(judge(node), ElementsAre(unknown("gpu1")));
+}
+
+TEST(GpuPresentTest, TwoGpusWithOneUuidFail) {
+  Snapshot node = three_gpus();
+  gpu_of(node, 2).uuid = gpu_of(node, 0).uuid;
+  EXPECT_THAT(judge(node, three_of_any_model()),
+              ElementsAre(fails("gpu2", Remedy::report_to_provider, {"GPU-0"})));
+}
+
+TEST(GpuPresentTest, GpusWithoutSerialNumbersAndTheGpusOfOneBoardPass) {
+  Snapshot node = three_gpus();
+  for (auto& gpu : node.nvml->gpus) gpu.serial = ""s;
+  EXPECT_THAT(judge(node, three_of_any_model()), ElementsAre(passes()));
+  for (auto& gpu : node.nvml->gpus) gpu.serial = "0324817000000"s;
+  EXPECT_THAT(judge(node, three_of_any_model()), ElementsAre(passes()));
+}
+
 TEST(GpuPresentTest, MoreGpusThanExpectedFail) {
   EXPECT_THAT(judge(three_gpus()), ElementsAre(fails("node", Remedy::fix_config, {3, 2})));
   Profile none = three_of_any_model();
