@@ -47,7 +47,9 @@ constexpr auto kImpactCategories = std::to_array<std::pair<std::string_view, std
 
 Context context_of(const Profile& profile, const std::string& name) {
   const auto found = profile.contexts.find(name);
-  return found == profile.contexts.end() ? Context{} : found->second;
+  Context context = found == profile.contexts.end() ? Context{} : found->second;
+  context.name = name;
+  return context;
 }
 
 Outcome apply(const Policy& policy, Outcome outcome) {

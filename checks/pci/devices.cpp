@@ -84,18 +84,19 @@ std::optional<Finding> judge_response(const PciDevice& device, const NvmlView& n
   return finding;
 }
 
-Finding fallen_off(const PciDevice& device, bool expected) {
+// `certain`: a GPU that the driver has is not hidden from muster.
+Finding fallen_off(const PciDevice& device, bool certain) {
   Finding finding =
       failed(device.address,
              fmt::format("the GPU at {} is on the PCI bus but not in NVML", device.address),
              Remedy::reboot, {false, true});
   finding.code = fault_code(PciKind::gpu, true);
-  if (!expected) {
-    finding.outcome = Outcome::unknown;
-    finding.message += ": it fell off the bus, or is hidden as in a container";
-  } else if (device.driver.empty()) {
+  if (device.driver.empty()) {
     finding.message += ": no driver is bound";
     finding.code = "NHC2015";
+  } else if (!certain) {
+    finding.outcome = Outcome::unknown;
+    finding.message += ": it fell off the bus, or is hidden as in a container";
   } else if (device.driver != "nvidia") {
     finding.message += fmt::format(": driver {} is bound", device.driver);
     finding.remedy = Remedy::fix_config;
@@ -104,10 +105,24 @@ Finding fallen_off(const PciDevice& device, bool expected) {
   return finding;
 }
 
-void compare_with_nvml(const NvmlView& nvml, Findings& findings) {
+// GPUs without any driver on a node whose driver runs none, as if it were not installed.
+Findings without_driver(const Snapshot& snapshot, const NvmlView& nvml) {
+  const bool observed = snapshot.nvml.ok() || snapshot.nvml.status == Status::absent;
+  Findings findings;
+  if (!observed || nvml.runs_gpus()) return findings;
+  for (const auto* device : devices_of(snapshot, PciKind::gpu)) {
+    if (!gpu::is_nvidias(*device) || !device->driver.empty() || pci::is_silent(*device)) continue;
+    findings.push_back(unknown(
+        device->address, fmt::format("no driver is bound to the GPU at {}", device->address)));
+  }
+  return findings;
+}
+
+void compare_with_nvml(const NvmlView& nvml, bool sees_all, Findings& findings) {
   const auto unlisted = nvml.unlisted();
   if (nvml.refused() == 0) {
-    for (const auto* device : unlisted) findings.push_back(fallen_off(*device, nvml.expected()));
+    const bool certain = nvml.expected() || sees_all;
+    for (const auto* device : unlisted) findings.push_back(fallen_off(*device, certain));
   } else if (!unlisted.empty()) {
     findings.push_back(
         failed(kNode,
@@ -125,7 +140,7 @@ void compare_with_nvml(const NvmlView& nvml, Findings& findings) {
   }
 }
 
-Findings judge(const Snapshot& snapshot, const Profile& profile) {
+Findings judge(const Snapshot& snapshot, const Profile& profile, const Context& context) {
   if (auto finding = pci::without_bus(snapshot, profile)) return {*finding};
   const NvmlView nvml(snapshot, profile);
   const auto& topo = profile.topo->numa;
@@ -140,7 +155,8 @@ Findings judge(const Snapshot& snapshot, const Profile& profile) {
     for (const auto* device : devices) append(findings, judge_response(*device, nvml));
     if (!devices.empty()) present.push_back(counted_kind(devices.size(), kind));
   }
-  compare_with_nvml(nvml, findings);
+  compare_with_nvml(nvml, gpu::sees_all(snapshot, context), findings);
+  if (!gpu::expected(profile)) append(findings, without_driver(snapshot, nvml));
   if (findings.empty() && present.empty()) return {not_expected("GPU, NVSwitch or HCA")};
   return or_pass(std::move(findings),
                  fmt::format("{} on the PCI bus, all responding", fmt::join(present, ", ")));
@@ -152,12 +168,15 @@ constinit const Check check{
     .id = "pci.devices",
     .title = "Every expected GPU, NVSwitch and HCA is on the PCI bus and responds",
     .why =
-        "Looks at the functions on the PCI bus, by class and vendor, and reads the start of their "
-        "configuration space. A device that was not found at boot is missing from the list; one "
-        "that fell off the bus later is still listed but reads all ones, and its driver may hang. "
-        "The GPUs of the bus are compared with NVML's list: a GPU missing there was given up by "
-        "the driver, or never bound. Only gpu.present reports a GPU that NVML itself reports as "
-        "lost.",
+        "Looks at the functions on the PCI bus, by class and vendor, and reads the start of "
+        "their configuration space. A device that was not found at boot is missing from the "
+        "list; one that fell off the bus later is still listed but reads all ones, and its "
+        "driver may hang. The GPUs of the bus are compared with NVML's list: a GPU missing there "
+        "was given up by the driver, or never bound. If no GPUs are expected, those of another "
+        "driver (vfio-pci, nouveau) are left out, GPUs without any driver are unknown if "
+        "NVIDIA's driver runs none, and one that NVML hides is unknown in containers and in the "
+        "context manual, which may run inside a job. Only gpu.present reports a GPU that NVML "
+        "itself reports as lost.",
     .fix =
         "Reboot the node: a link that failed to train often recovers. If the device stays missing, "
         "redeploy a virtual machine to other hardware and report the fault to the provider; on "
@@ -166,7 +185,7 @@ constinit const Check check{
     .needs = Probe::pci | Probe::identity,
     .looks_at = Probe::nvml,
     .when_absent = WhenAbsent::judge,
-    .judge = judge,
+    .judge_in = judge,
 };
 
 }  // namespace muster::checks::pci_devices

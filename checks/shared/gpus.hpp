@@ -16,6 +16,19 @@ namespace muster::checks::gpu {
 
 [[nodiscard]] inline bool expected(const Profile& profile) { return expected_count(profile) > 0; }
 
+// True if muster sees all GPUs of the node: it is not in a container, and does not run inside a
+// job, whose cgroup may hide some, as it may in the context manual.
+[[nodiscard]] bool sees_all(const Snapshot& snapshot, const Context& context);
+
+// True for a GPU of NVIDIA on the PCI bus.
+[[nodiscard]] inline bool is_nvidias(const PciDevice& device) {
+  constexpr unsigned kNvidia = 0x10de;
+  return device.kind == PciKind::gpu && device.vendor == kNvidia;
+}
+
+// True if the driver is bound to any GPU on the PCI bus.
+[[nodiscard]] bool driver_is_bound(const Snapshot& snapshot);
+
 [[nodiscard]] inline bool answers(const Gpu& gpu) { return gpu.lost.empty() && gpu.stuck.empty(); }
 
 // Only gpu.present reports GPUs that are lost or hang.

@@ -11,6 +11,7 @@ namespace muster::checks::pci {
 class NvmlView {
  public:
   NvmlView(const Snapshot& snapshot, const Profile& profile) : snapshot_(snapshot) {
+    runs_gpus_ = gpu::driver_is_bound(snapshot) || !snapshot.nvml->gpus.empty();
     // gpu.driver reports an unusable driver.
     usable_ = snapshot.nvml.ok() && snapshot.nvml->trouble.empty();
     if (!usable_) return;
@@ -69,6 +70,9 @@ class NvmlView {
 
   [[nodiscard]] bool expected() const { return expected_; }
 
+  // True if the driver is bound to a GPU, or lists one.
+  [[nodiscard]] bool runs_gpus() const { return runs_gpus_; }
+
  private:
   static bool is_lost(const Gpu* gpu) { return !gpu::answers(*gpu); }
 
@@ -85,16 +89,17 @@ class NvmlView {
     return refused_explain_ && (on_bus || refused_.size() > unlisted_.size());
   }
 
-  // Without an expected number, a GPU may belong to another driver.
+  // Without an expected number, a GPU may belong to another driver, but not to none.
   [[nodiscard]] bool is_ours(const PciDevice& device) const {
-    constexpr unsigned kNvidia = 0x10de;
-    return device.vendor == kNvidia && (expected_ || device.driver == "nvidia") &&
+    const bool unbound = runs_gpus_ && device.driver.empty();
+    return gpu::is_nvidias(device) && (expected_ || unbound || device.driver == "nvidia") &&
            gpu_at(snapshot_, device.address) == nullptr;
   }
 
   const Snapshot& snapshot_;
   bool usable_ = false;
   bool expected_ = false;
+  bool runs_gpus_ = false;
   std::vector<const Gpu*> refused_;         // before NVML reported their address
   std::vector<const Gpu*> gone_;            // not on the bus
   std::vector<const PciDevice*> unlisted_;  // by NVML

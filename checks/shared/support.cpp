@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "checks/shared/support.hpp"
 
+#include <array>
 #include <cmath>
 
 #include "checks/shared/gpus.hpp"
@@ -56,6 +57,18 @@ std::size_t expected_count(const Profile& profile) {
   const auto& present = profile.gpu->present;
   if (present.vendor.value_or(GpuVendor::nvidia) != GpuVendor::nvidia) return 0;
   return static_cast<std::size_t>(std::max(present.count.value_or(0), 0));
+}
+
+bool sees_all(const Snapshot& snapshot, const Context& context) {
+  constexpr std::array<std::string_view, 4> kOutsideJobs{"prolog", "epilog", "periodic", "boot"};
+  return snapshot.identity->container.is_absent() &&
+         std::ranges::find(kOutsideJobs, context.name) != kOutsideJobs.end();
+}
+
+bool driver_is_bound(const Snapshot& snapshot) {
+  return std::ranges::any_of(snapshot.pci->devices, [](const PciDevice& device) {
+    return is_nvidias(device) && device.driver == "nvidia";
+  });
 }
 
 bool has_expected_memory(const Profile& profile, std::uint64_t bytes) {

@@ -63,6 +63,8 @@ struct Context {
   MUSTER_FIELD(Seconds, deadline, "the whole run ends within") = {20};
   MUSTER_FIELD(bool, gpus_idle,
                "no process may use the GPUs (in prolog and epilog: those of the job)") = false;
+
+  std::string name;  // filled in by the runner
 };
 
 // The keys that every check accepts besides its limits.

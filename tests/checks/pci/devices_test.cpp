@@ -94,6 +94,57 @@ TEST(PciDevicesWithNvmlTest, WithoutExpectationOnlyTheDriversOwnGpusAreCompared)
   EXPECT_EQ(judged(node, Profile{}).front().outcome, Outcome::pass);
 }
 
+const std::string kOtherAddress = "0000:04:00.0";
+
+// Adds a second GPU like the first.
+PciDevice& add_gpu(Snapshot& node, std::string driver) {
+  PciDevice second = device(node, kGpu);
+  second.address = kOtherAddress;
+  second.driver = std::move(driver);
+  node.pci->devices.push_back(second);
+  return node.pci->devices.back();
+}
+
+TEST(PciDevicesWithNvmlTest, AGpuWithoutAnyDriverFailsIfTheDriverRunsOthers) {
+  Snapshot node = with_nvml({listed(0, kGpuAddress)});
+  add_gpu(node, "");
+  const auto unbound = fails(kOtherAddress, Remedy::reboot, {false, true}, "NHC2015");
+  EXPECT_THAT(judged(node, Profile{}), ElementsAre(unbound));
+  node.pci->devices.back().driver = "nouveau";
+  EXPECT_THAT(judged(node, Profile{}), ElementsAre(passes()));
+  node.pci->devices.back().driver = "";
+  node.pci->devices.back().vendor = 0x1002;
+  EXPECT_THAT(judged(node, Profile{}), ElementsAre(passes()));
+}
+
+TEST(PciDevicesWithNvmlTest, GpusWithoutAnyDriverAreUnknownIfItRunsNone) {
+  Snapshot node = with_nvml({});
+  device(node, kGpu).driver = "";
+  add_gpu(node, "vfio-pci");
+  EXPECT_THAT(judged(node, Profile{}), ElementsAre(unknown(kGpuAddress)));
+  node.nvml = {.status = Status::absent, .reason = "libnvidia-ml.so.1: cannot open"};
+  EXPECT_THAT(judged(node, Profile{}), ElementsAre(unknown(kGpuAddress)));
+  add_gpu(node, "").address = "0000:05:00.0";
+  EXPECT_THAT(judged(node, Profile{}), ElementsAre(unknown(kGpuAddress), unknown("0000:05:00.0")));
+}
+
+TEST(PciDevicesWithNvmlTest, AGpuThatNvmlLostFailsWithoutExpectationIfNothingIsHidden) {
+  Snapshot node = with_nvml({listed(0, kGpuAddress)});
+  add_gpu(node, "nvidia");
+  const auto outcome = [&](const std::string& context) {
+    return ask(checks::pci_devices::check, node, Profile{}, {.name = context}).front();
+  };
+  for (const auto* const context : {"prolog", "epilog", "periodic", "boot"}) {
+    EXPECT_EQ(outcome(context), fails(kOtherAddress, Remedy::reboot, {false, true}, "NHC2013"))
+        << context;
+  }
+  EXPECT_EQ(outcome("manual").outcome, Outcome::unknown) << "it may run inside a job";
+  node.identity->container = Container{.recognised_by = {"/.dockerenv"}};
+  EXPECT_EQ(outcome("prolog").outcome, Outcome::unknown);
+  node.identity->container = unreadable();
+  EXPECT_EQ(outcome("prolog").outcome, Outcome::unknown);
+}
+
 TEST(PciDevicesWithNvmlTest, AGpuOfAnotherMakerIsNotNvmls) {
   Snapshot node = with_nvml({});
   device(node, kGpu).vendor = 0x1002;
