@@ -18,6 +18,7 @@ constexpr int kOk = 0;
 constexpr int kNoPermission = 4;
 constexpr int kNotLoaded = 9;
 constexpr int kNoLibrary = 12;
+constexpr int kOperatingSystem = 17;
 constexpr int kMismatch = 18;
 constexpr int kNoMemory = 20;
 
@@ -81,8 +82,19 @@ Findings judge_versions(const Nvml& nvml, const GpuDriverLimits& limits) {
   return or_pass(std::move(findings), fmt::format("driver {}", driver));
 }
 
-Findings judge_driver(const Snapshot& snapshot, const Profile& profile) {
+// True if the driver is bound to GPUs, but NVML reports that it is broken.
+bool breaks_gpus(const Snapshot& snapshot) {
+  constexpr std::array kBroken{kNotLoaded, kNoLibrary, kOperatingSystem, kMismatch};
   const auto& section = snapshot.nvml;
+  return section.ok() && !section->trouble.empty() && gpu::driver_is_bound(snapshot) &&
+         std::ranges::count(kBroken, section->trouble_code) > 0;
+}
+
+Findings judge_driver(const Snapshot& snapshot, const Profile& profile, const Context& context) {
+  const auto& section = snapshot.nvml;
+  if (!gpu::expected(profile) && breaks_gpus(snapshot) && !gpu::sees_all(snapshot, context)) {
+    return {*gpu::none_to_judge(snapshot, profile)};
+  }
   if (section.status == Status::absent) return {no_library(section.reason)};
   if (!section->trouble.empty()) return {unusable(*section)};
   return judge_versions(*section, profile.gpu->driver);
@@ -93,7 +105,7 @@ std::optional<Finding> driver_not_applicable(const Snapshot& snapshot, const Pro
   const bool foreign = snapshot.identity->foreign_root && section.status == Status::absent;
   if (gpu::expected(profile) && !foreign) return std::nullopt;
   const bool usable = section.ok() && section->trouble.empty() && !section->gpus.empty();
-  return usable ? std::nullopt : gpu::none_to_judge(snapshot, profile);
+  return usable || breaks_gpus(snapshot) ? std::nullopt : gpu::none_to_judge(snapshot, profile);
 }
 
 // gpu.firmware: the InfoROM of each GPU is valid, and GPUs of one model have the same firmware, or
@@ -324,17 +336,20 @@ constinit const Check gpu_driver::check = gpu::check_of_gpus({
     .title = "NVIDIA's driver is installed, consistent and of an allowed version",
     .why =
         "Opens NVIDIA's management library as every GPU tool does. Without the library or the "
-        "driver a node runs no GPU jobs. After an unattended upgrade the library is newer than the "
-        "loaded kernel module, and nothing works until the node is rebooted. With confidential "
-        "computing, GPUs accept work only after they are attested and set ready.",
+        "driver a node runs no GPU jobs. After an unattended upgrade the library is newer than "
+        "the loaded kernel module, and nothing works until the node is rebooted. A broken driver "
+        "of GPUs on the bus fails even if no GPUs are expected, except in containers and in the "
+        "context manual, which may run inside a job. With confidential computing, GPUs accept "
+        "work only after they are attested and set ready.",
     .fix = "Different versions: reboot. Driver not loaded: look at the kernel log for the module "
            "nvidia, then reboot or reinstall the driver. Version not allowed: install the site's "
            "version. GPUs not ready: look at the service that attests them, or run nvidia-smi "
            "conf-compute -srs 1.",
     .code = "NHC2015",
+    .looks_at = Probe::pci,
     .when_absent = WhenAbsent::judge,
     .not_applicable = driver_not_applicable,
-    .judge = judge_driver,
+    .judge_in = judge_driver,
 });
 
 constinit const Check gpu_firmware::check = gpu::check_of_gpus({

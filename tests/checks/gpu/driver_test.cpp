@@ -40,6 +40,28 @@ TEST(GpuDriverTest, AnyOtherTroubleOfNvmlNeedsAReboot) {
   }
 }
 
+TEST(GpuDriverTest, ABrokenDriverOfGpusFailsWithoutExpectationIfNothingIsHidden) {
+  Snapshot node = gpu_node::node();
+  const auto judge = [&](const std::string& context) {
+    return ask(checks::gpu_driver::check, node, Profile{}, {.name = context});
+  };
+  for (const int code : {9, 17, 18}) {
+    node.nvml = observed(Nvml{.trouble = "nvmlInit_v2: broken", .trouble_code = code});
+    EXPECT_THAT(judge("prolog"), ElementsAre(fails("node", Remedy::reboot))) << code;
+    EXPECT_THAT(judge("manual"), ElementsAre(skips())) << code;
+  }
+  node.nvml->trouble_code = 12;
+  EXPECT_THAT(judge("boot"), ElementsAre(fails("node", Remedy::fix_config)));
+  node.nvml->trouble_code = 999;
+  EXPECT_THAT(judge("boot"), ElementsAre(skips()));
+  node.nvml->trouble_code = 18;
+  node.identity->container = Container{.recognised_by = {"/.dockerenv"}};
+  EXPECT_THAT(judge("boot"), ElementsAre(skips()));
+  node.identity->container = absent("no sign of a container");
+  for (auto& device : node.pci->devices) device.driver = "vfio-pci";
+  EXPECT_THAT(judge("boot"), ElementsAre(skips()));
+}
+
 TEST(GpuDriverTest, ADriverThatIsTooOldOrNotAllowedFails) {
   Profile profile = gpu_node::profile();
   profile.gpu->driver = {.minimum = "535.161.08"s, .allowed = {"550.*", "570.*"}};
