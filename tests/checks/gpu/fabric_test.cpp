@@ -118,7 +118,7 @@ Snapshot node_of_rack() {
 
 Expected outside(std::string observed, std::string limit) {
   Expected finding = bad(std::move(observed), Remedy::report_to_provider);
-  finding.limit = std::move(limit);
+  finding.finding.limit = std::move(limit);
   return finding;
 }
 
