@@ -231,6 +231,7 @@ Result<TestResult> run_gpu_copy(const TestInput& input) {
     if (lane.wrong) result.findings.push_back(broken(lane.gpu->name(), *lane.wrong));
   }
   add_series(lanes, result);
+  input.require_size_for(result, kQuickCopy);
   return result;
 }
 

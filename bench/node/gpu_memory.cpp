@@ -130,7 +130,8 @@ Result<void> test_patterns(NodeGpu& gpu, std::uint64_t most, TestResult& result)
 }  // namespace
 
 Result<TestResult> run_gpu_memory(const TestInput& input) {
-  const std::uint64_t bytes = input.bytes != 0 ? input.bytes : 1UL << 30U;
+  constexpr std::uint64_t kTriad = 1UL << 30U;
+  const std::uint64_t bytes = input.bytes != 0 ? input.bytes : kTriad;
   // The quick level tests 4 GiB of each GPU.
   const std::uint64_t most = input.bytes != 0              ? input.bytes
                              : input.level == Level::quick ? 4UL << 30U
@@ -143,6 +144,7 @@ Result<TestResult> run_gpu_memory(const TestInput& input) {
     return test_patterns(gpu, most, result);
   });
   result.add(std::move(series));
+  input.require_size_for(result, kTriad);
   return result;
 }
 

@@ -205,6 +205,7 @@ Result<TestResult> run_gpu_p2p(const TestInput& input) {
     return {};
   });
   PairTest(all, copied_bytes(input), result).measure();
+  input.require_size_for(result, kQuickCopy);
   return result;
 }
 

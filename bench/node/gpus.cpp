@@ -234,7 +234,7 @@ std::vector<std::uint64_t> varied_words(std::uint64_t seed) {
 std::uint64_t copied_bytes(const TestInput& input) {
   constexpr std::uint64_t kPage = 4096;
   if (input.bytes != 0) return input.bytes / kPage * kPage;
-  return (input.level == Level::quick ? 64UL : 256UL) << 20U;
+  return input.level == Level::quick ? kQuickCopy : 256UL << 20U;
 }
 
 Result<NodeGpus> open_gpus(const TestInput& input) {

@@ -131,6 +131,7 @@ struct NodeGpus {
 [[nodiscard]] std::vector<std::uint64_t> varied_words(std::uint64_t seed);
 
 // The bytes that tests of links copy.
+inline constexpr std::uint64_t kQuickCopy = 64UL << 20U;
 [[nodiscard]] std::uint64_t copied_bytes(const TestInput& input);
 
 // Opens all visible GPUs. The error is `missing` if there is no driver or no GPU.

@@ -205,7 +205,7 @@ void add_values(const std::string& device, const StreamTimes& times, StreamSerie
   }
 }
 
-// `part`: of the node; empty for all of it, for which the limit is.
+// `part`: of the node; empty for all of it.
 StreamSeries empty_series(std::string_view part) {
   StreamSeries series;
   for (std::size_t k = 0; k < kStreamKernels; ++k) {
@@ -216,6 +216,10 @@ StreamSeries empty_series(std::string_view part) {
     series.at(k).limited = part.empty();
   }
   return series;
+}
+
+std::uint64_t usual_bytes(const Root& root, const std::vector<unsigned>& cpus) {
+  return stream_array_bytes(cache_bytes(root, cpus), memory_available(root));
 }
 
 }  // namespace
@@ -249,9 +253,7 @@ Result<TestResult> run_host_stream(const TestInput& input) {
   TestResult result;
   const auto measure = [&](const std::string& device, const std::vector<unsigned>& cpus,
                            StreamSeries& series) -> Result<void> {
-    const auto bytes = input.bytes != 0
-                           ? input.bytes
-                           : stream_array_bytes(cache_bytes(root, cpus), memory_available(root));
+    const auto bytes = input.bytes != 0 ? input.bytes : usual_bytes(root, cpus);
     TRY_ASSIGN(const auto times, run_stream({.cpus = cpus, .array_bytes = bytes, .time = share}));
     add_values(device, times, series);
     if (times.wrong == 0) return {};
@@ -261,10 +263,12 @@ Result<TestResult> run_host_stream(const TestInput& input) {
                             times.wrong, times.wrong_cpu)));
     return {};
   };
-  result.part = restriction_of_cpus(root, own);
-  auto whole = empty_series(result.part.empty() ? "" : fmt::format("on {}", result.part));
+  const auto part = restriction_of_cpus(root, own);
+  auto whole = empty_series(part.empty() ? "" : fmt::format("on {}", part));
   TRY(measure("node", own, whole));
   std::ranges::move(whole, std::back_inserter(result.series));
+  input.require_size_for(result, usual_bytes(root, own), "arrays");
+  if (!part.empty()) result.leave_unjudged(fmt::format("used {}, and the limit is for all", part));
   if (parts.size() < 2) return result;
   auto each = empty_series("per NUMA node");
   for (const auto& part : parts) {

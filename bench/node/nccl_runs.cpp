@@ -75,15 +75,17 @@ Result<Series> series_of(const Report& report, std::string_view what, std::strin
 
 Result<TestResult> measure(const TestInput& input, std::string_view check, std::string_view what,
                            const Variables& more) {
-  constexpr double kUsual = 1U << 30U;
+  constexpr std::uint64_t kUsual = 1UL << 30U;
   TRY_ASSIGN(const auto gpus, gpus_for_nccl(input));
-  const auto size =
-      input.bytes != 0 ? static_cast<double>(input.bytes) : input.limit.size.value_or(kUsual);
+  const auto size = input.bytes != 0 ? static_cast<double>(input.bytes)
+                                     : input.limit.size.value_or(double{kUsual});
   TRY_ASSIGN(const auto report,
              run_program(input, gpus, {"all_reduce", fmt::format("--sizes={:.0f}", size)}, more));
   TRY_ASSIGN(auto busbw, series_of(report, what, "busbw"));
   busbw.limited = true;
-  return TestResult{.series = {std::move(busbw)}, .findings = wrong_data(report, check)};
+  TestResult result{.series = {std::move(busbw)}, .findings = wrong_data(report, check)};
+  input.require_size_for(result, kUsual, "messages");
+  return result;
 }
 
 }  // namespace

@@ -125,6 +125,24 @@ void TestResult::add(Matrix measured) {
   matrices.push_back(std::move(measured));
 }
 
+void TestResult::leave_unjudged(std::string why) {
+  unlike = std::move(why);
+  for (auto& each : series) each.limited = false;
+}
+
+void TestResult::require_size(std::string_view what, double used, double least) {
+  if (used >= least) return;
+  leave_unjudged(fmt::format("used {} of {}, and the limit is for {}", what, to_string(Bytes{used}),
+                             to_string(Bytes{least})));
+}
+
+void TestInput::require_size_for(TestResult& result, std::uint64_t usual,
+                                 std::string_view what) const {
+  if (bytes == 0) return;
+  result.require_size(what, static_cast<double>(bytes),
+                      limit.size.value_or(static_cast<double>(usual)));
+}
+
 Finding broken(std::string device, std::string message, Remedy remedy) {
   return make_finding("", std::move(device), Outcome::fail, std::move(message), remedy);
 }

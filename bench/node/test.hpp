@@ -53,7 +53,9 @@ struct TestResult {
   MUSTER_FIELD(std::vector<Series>, series, "");
   MUSTER_FIELD(std::vector<Finding>, findings,
                "that need no limit: wrong data, a silent device; without their check");
-  MUSTER_FIELD(std::string, part, "of the node, if not all was measured: \"1 of 2 CPUs\"");
+  MUSTER_FIELD(std::string, unlike,
+               "the limit, if that is for something else: \"used 1 of 2 CPUs, and the limit is for "
+               "all\"");
   MUSTER_FIELD(std::vector<std::string>, lines, "only printed");
   MUSTER_FIELD(std::vector<Matrix>, matrices, "only printed");
 
@@ -61,6 +63,10 @@ struct TestResult {
   void add(Series measured);
   // Sets the usual value to the median.
   void add(Matrix measured);
+  // The limit is for something else.
+  void leave_unjudged(std::string why);
+  // Leaves sizes below `least` unjudged. `what`: "messages".
+  void require_size(std::string_view what, double used, double least);
 };
 
 // A device fails.
@@ -89,6 +95,11 @@ struct TestInput {
   std::vector<std::string> settings;
   Bounds limit;             // of the profile
   std::uint64_t bytes = 0;  // of a buffer; 0: the test's default
+
+  // Leaves a result unjudged if --size is below the limit's size, or below the usual one if the
+  // limit names none.
+  void require_size_for(TestResult& result, std::uint64_t usual,
+                        std::string_view what = "buffers") const;
 };
 
 template <auto kLimit>

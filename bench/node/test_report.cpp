@@ -250,12 +250,11 @@ std::vector<Finding> findings_of(const TestRun& ran, const Profile& profile) {
       std::ranges::any_of(ran.result->series, [](const Series& each) { return each.limited; });
   if (bounds.judges() && !measured && !ran.result->series.empty()) {
     const bool own = from.ends_with("--set");
-    const auto& part = ran.result->part;
-    findings.push_back(make_finding(
-        test.check, "node", own ? Outcome::unknown : Outcome::skip,
-        fmt::format("the limit of {} is not judged: {} {}", from, test.name,
-                    part.empty() ? "did not measure its quantity"
-                                 : fmt::format("used {}, and the limit is for all", part))));
+    const auto& unlike = ran.result->unlike;
+    findings.push_back(
+        make_finding(test.check, "node", own ? Outcome::unknown : Outcome::skip,
+                     fmt::format("the limit of {} is not judged: {} {}", from, test.name,
+                                 unlike.empty() ? "did not measure its quantity" : unlike)));
   }
   if (findings.empty()) {
     findings.push_back(make_finding(test.check, "node", Outcome::unknown,

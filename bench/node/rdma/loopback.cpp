@@ -33,7 +33,8 @@ struct HcaLane {
 
 struct RoundSizes {
   std::uint64_t message = 0;
-  std::uint64_t count = 0;  // messages of one round
+  std::uint64_t wanted = 0;  // the message that the limit is for
+  std::uint64_t count = 0;   // messages of one round
 
   [[nodiscard]] std::uint64_t bytes() const { return message * count; }
 };
@@ -55,7 +56,7 @@ RoundSizes sizes_for(const TestInput& input, std::size_t hcas) {
   }
   bytes = std::max(bytes, kMinBytes);
   const auto wanted = static_cast<std::uint64_t>(input.limit.size.value_or(kMessage));
-  RoundSizes sizes;
+  RoundSizes sizes{.wanted = wanted};
   sizes.message = std::clamp<std::uint64_t>(wanted, 64, bytes / kFewestMessages) / 64 * 64;
   sizes.count = std::min(bytes / sizes.message, kMaxMessages);
   return sizes;
@@ -372,6 +373,8 @@ class LoopbackTest {
       }
       result_.add(std::move(measured));
     }
+    result_.require_size("messages", static_cast<double>(sizes_.message),
+                         static_cast<double>(sizes_.wanted / 64 * 64));
   }
 
   const TestInput& input_;

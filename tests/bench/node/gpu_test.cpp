@@ -24,6 +24,7 @@ struct Request {
   std::uint64_t bytes = 1U << 20U;
   std::string cublas = "/nowhere/libcublasLt.so";
   std::optional<std::string> type = {};  // of the limit
+  std::optional<double> limit_size = 1U << 20U;
 };
 
 const Request kWithCublas{.cublas = fmt::format("{}/cublas/libcublasLt.so.13", MUSTER_FAKES)};
@@ -36,7 +37,7 @@ Result<TestResult> run_on(const std::string& scenario, std::string_view name,
                       .cuda = fmt::format("{}/cuda/libcuda.so.1", MUSTER_FAKES),
                       .nvml = "/nowhere/libnvidia-ml.so.1",
                       .cublas = request.cublas,
-                      .limit = {.type = request.type},
+                      .limit = {.size = request.limit_size, .type = request.type},
                       .bytes = request.bytes});
 }
 
@@ -73,6 +74,19 @@ TEST(GpuNodeTest, HealthyGpusPassEveryTest) {
         judged("{}", test.name, {.seconds = test.times.from == Level::soak ? 20 : 0.001});
     EXPECT_THAT(not_passed(findings), IsEmpty()) << test.name << ": " << findings.at(0).message;
     EXPECT_FALSE(findings.empty()) << test.name;
+  }
+}
+
+// Small buffers may fit the GPU's caches.
+TEST(GpuNodeTest, DoesNotJudgeSmallBuffersByTheLimitOfLargeOnes) {
+  for (const auto& [test, size] : std::map<std::string, std::string>{
+           {"gpu.copy", "64 MiB"}, {"gpu.p2p", "64 MiB"}, {"gpu.memory", "1 GiB"}}) {
+    const auto findings = judged(R"({"gpus": 2})", test, {.limit_size = {}});
+    EXPECT_THAT(findings, Each(Field(&Finding::outcome, Outcome::skip))) << test;
+    EXPECT_EQ(findings.back().message,
+              fmt::format("the limit of profile x is not judged: {} used buffers of 1 MiB, and the "
+                          "limit is for {}",
+                          test, size));
   }
 }
 

@@ -95,6 +95,27 @@ TEST(NodeStreamTest, IsNotJudgedOnAPartOfTheCpus) {
               AllOf(HasSubstr("host.stream used 1 of "), HasSubstr("and the limit is for all")));
 }
 
+TEST(NodeStreamTest, IsNotJudgedWithArraysThatFitTheCaches) {
+  Profile profile;
+  profile.name = "x";
+  profile.bench->stream.fail_below = BytesPerSecond{1};
+  const auto judged = [&](std::optional<double> size_of_limit) {
+    return findings_of({.test = find_test("host.stream"),
+                        .result = run_host_stream({.time = std::chrono::milliseconds(1),
+                                                   .limit = {.size = size_of_limit},
+                                                   .bytes = 4U << 20U})},
+                       profile);
+  };
+  const auto skipped = judged({});
+  for (const auto& each : skipped) EXPECT_EQ(each.outcome, Outcome::skip) << each.message;
+  EXPECT_THAT(skipped.back().message,
+              HasSubstr("host.stream used arrays of 4 MiB, and the limit is for "));
+  profile.values["bench.stream.fail_below"].origin.file = "--set";
+  EXPECT_EQ(judged({}).back().outcome, Outcome::unknown);
+  if (!restriction_of_cpus(Root(), *own_cpus()).empty()) return;
+  EXPECT_EQ(judged(4U << 20U).front().outcome, Outcome::pass) << "a limit for this size";
+}
+
 TEST(NodeStreamTest, ArraysAreFourTimesTheCachesAndNeverFillTheMemory) {
   constexpr std::uint64_t kMiB = 1U << 20U;
   EXPECT_EQ(stream_array_bytes(480 * kMiB, 100000 * kMiB), 1920 * kMiB);

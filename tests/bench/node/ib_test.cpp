@@ -22,6 +22,7 @@ struct HcaRequest {
   std::uint64_t bytes = 1U << 20U;
   std::map<std::string, std::string> variables = {};
   std::string cuda = "/nowhere/libcuda.so.1";
+  std::optional<double> limit_size = 128U << 10U;
 };
 
 const HcaRequest kWithGpus{.cuda = fmt::format("{}/cuda/libcuda.so.1", MUSTER_FAKES)};
@@ -32,6 +33,7 @@ Result<TestResult> run_on(const std::string& scenario, const HcaRequest& request
                       .cuda = request.cuda,
                       .verbs = request.library,
                       .variables = request.variables,
+                      .limit = {.size = request.limit_size},
                       .bytes = request.bytes});
 }
 
@@ -52,6 +54,14 @@ double gpu_rate(const Result<TestResult>& result) {
   const auto series = std::ranges::find(result->series, "hca_write_gpu", &Series::quantity);
   if (series == result->series.end() || series->values.size() != 8) return 0;
   return series->values[3].value;
+}
+
+TEST(IbLoopbackTest, DoesNotJudgeSmallMessagesByTheLimitOfLargeOnes) {
+  const auto findings = bad(R"({"slow": {"5": 198}})", {.limit_size = {}});
+  EXPECT_THAT(findings, Contains(is_finding(Outcome::warn, "mlx5_ib5", "RDMA write 198 Gb/s")));
+  EXPECT_THAT(findings,
+              Contains(is_finding(Outcome::skip, "node",
+                                  "used messages of 128 KiB, and the limit is for 8 MiB")));
 }
 
 TEST(IbLoopbackTest, WritesMemoryOfTheNearGpu) {

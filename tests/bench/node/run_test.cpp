@@ -99,9 +99,9 @@ TEST(NodeTestsTest, EveryLimitOfAProfileHasAJudge) {
 TEST(NodeRunTest, JudgesByTheGivenLimit) {
   const auto restriction = restriction_of_cpus(Root(), *own_cpus());
   if (!restriction.empty()) GTEST_SKIP() << "only " << restriction;
-  const auto ended =
-      run_node({"--only", "host.stream", "--profile", "generic", "--set",
-                "bench.stream.fail_below=100000 GB/s", "--size", "8 MiB", "--format", "json"});
+  const auto ended = run_node({"--only", "host.stream", "--profile", "generic", "--set",
+                               "bench.stream.fail_below=100000 GB/s", "--set",
+                               "bench.stream.size=8 MiB", "--size", "8 MiB", "--format", "json"});
   EXPECT_EQ(ended.status, kExitUnhealthy) << ended.notes;
   const auto report = nlohmann::json::parse(ended.out);
   EXPECT_EQ(report["verdict"], "unhealthy");

@@ -100,6 +100,7 @@ write "$work/n1/metrics/all_reduce.prom" "$bench" all_reduce --backend sim --sim
 export MUSTER_FAKE_GPU=$work/scenario.json
 echo '{}' >"$MUSTER_FAKE_GPU"
 write "$work/n2/metrics/node.prom" "$bench" node --profile nd96isr_h100_v5 --size '1 MiB' \
+  --set 'bench.host_copy.size=1 MiB' --set 'bench.peer_copy.size=1 MiB' --set 'bench.gpu_memory.size=1 MiB' \
   --only gpu.copy,gpu.p2p,gpu.memory,gpu.gemm --cuda "$fakes/cuda/libcuda.so.1" \
   --cublas "$fakes/cublas/libcublasLt.so.13"
 

@@ -20,7 +20,9 @@ class Node : public ::testing::Test {
  protected:
   Words words(const Words& more) {
     return on_fake_gpus(
-        muster_bench({"node", "--profile=nd96isr_h100_v5", "--size=1 MiB", "--format=json", kCublas,
+        muster_bench({"node", "--profile=nd96isr_h100_v5", "--size=1 MiB",
+                      "--set=bench.host_copy.size=1 MiB", "--set=bench.hca_write.size=128 KiB",
+                      "--set=bench.node_all_reduce.size=1 MiB", "--format=json", kCublas,
                       fmt::format("--verbs={}/verbs/libibverbs.so.1", MUSTER_FAKES)}),
         more);
   }

@@ -69,9 +69,9 @@ beside_perftest 65536 8MiB 128
 # Messages about ports, limits and rails.
 loopback "" --size 64KiB
 says 2 "this node has no HCA with an InfiniBand port"
-loopback mlx5_ib0 --size 64KiB --set bench.hca_write.fail_below=0.01Gb/s
+loopback mlx5_ib0 --size 64KiB --set bench.hca_write.size=8KiB --set bench.hca_write.fail_below=0.01Gb/s
 says 0 "pass .*bench.hca_write .*RDMA write"
-loopback mlx5_ib0 --size 64KiB --set bench.hca_write.fail_below=100Gb/s
+loopback mlx5_ib0 --size 64KiB --set bench.hca_write.size=8KiB --set bench.hca_write.fail_below=100Gb/s
 says 1 "fail .*bench.hca_write .*mlx5_ib0 .*RDMA write .*fails below 100"
 hca 1
 loopback mlx5_ib --size 64KiB
