@@ -302,7 +302,9 @@ std::optional<Matrix> matrix_of(const SearchResult& result) {
 }
 
 std::optional<Breakdown> breakdown_of(const SearchResult& result, const Profile& profile) {
-  if (!result.scale || result.pairs.empty()) return {};
+  // A run that does not finish reaches no rate.
+  const bool hung = result.together && !result.together->gbps;
+  if (!result.scale || result.pairs.empty() || none_finished(result.pairs) || hung) return {};
   const double usual = result.scale->median;
   const auto slow = slow_culprits(result);
   const auto ceiling = ceiling_of(profile);
@@ -361,7 +363,8 @@ std::string pairs_csv(const SearchResult& result) {
 std::string heat_map(const SearchResult& result) {
   constexpr std::size_t kMaxShownNodes = 32;
   const auto& names = result.nodes.names;
-  if (names.size() > kMaxShownNodes || !result.scale) return "";
+  const bool drawable = result.scale || none_finished(result.pairs);
+  if (names.size() > kMaxShownNodes || !drawable) return "";
   const auto sign_of = [&](const std::optional<double>& gbps) {
     if (!gbps) return ' ';
     if (*gbps == 0) return 'X';

@@ -63,6 +63,9 @@ bool hides_losses(const Scale& scale) {
 // A verdict on all nodes together: everyone is slow, or nothing can be decided.
 std::optional<Culprit> judge_all(const std::optional<Scale>& scale, std::span<const PairRate> pairs,
                                  const Suspicion& found, const Floor& floor, const Nodes& nodes) {
+  if (!scale && none_finished(pairs)) {
+    return Culprit{.kind = Culprit::Kind::everyone, .hung = true, .evidence = {}};
+  }
   if (!scale) {
     return not_enough_data(
         fmt::format("fewer than {} rates to compare, and no limit to compare them with", kEnough));
@@ -248,8 +251,8 @@ class Locator {
   [[nodiscard]] Result<void> accuse() {
     if (general_) result_.culprits.push_back(*general_);
     const bool suspicious = !found_.slow.empty() || !found_.pairs.empty();
-    if (all_slow() && !suspicious && hides_losses(*result_.scale)) return {};
     if (all_slow() && found_.proven.empty()) return {};
+    if (all_slow() && !suspicious && hides_losses(*result_.scale)) return {};
     if (suspicious) {
       TRY_ASSIGN(auto culprits, explain(found_, result_.nodes, rounds_));
       append(result_.culprits, std::move(culprits));
@@ -285,6 +288,11 @@ bool deserves_closer_look(const SearchResult& result) {
 }
 
 }  // namespace
+
+bool none_finished(std::span<const PairRate> pairs) {
+  const auto finished = [](const PairRate& each) { return each.gbps.has_value(); };
+  return !pairs.empty() && std::ranges::none_of(pairs, finished);
+}
 
 void SearchResult::keep_pairs(const Round& round) {
   for (std::size_t i = 0; i < round.size(); ++i) {

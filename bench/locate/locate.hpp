@@ -77,6 +77,9 @@ struct PairRate {
   std::optional<double> gbps;
 };
 
+// Whether pairs were measured and none of them finished.
+[[nodiscard]] bool none_finished(std::span<const PairRate> pairs);
+
 // The rate of these nodes in one all-reduce; empty if it did not finish.
 struct Together {
   std::vector<Node> nodes;

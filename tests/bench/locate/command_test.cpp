@@ -68,6 +68,7 @@ TEST(LocateCommandTest, TheExitStatusFollowsTheVerdict) {
   for (const auto& [words, status, text] :
        {StatusCase{{"nodes=64,noise=3%"}, kExitHealthy, "all 64 nodes together reach 18"},
         {{"nodes=2"}, kExitUndecided, "not enough data"},
+        {{"nodes=2,fault=hang:1"}, kExitUnhealthy, "no pair of nodes finishes"},
         {{"nodes=64,rate=120 GB/s", "--min-busbw", "185 GB/s"},
          kExitUnhealthy,
          "no node stands out, and the median of all pairs is"},
@@ -90,6 +91,15 @@ TEST(LocateCommandTest, TheExitStatusFollowsTheVerdict) {
     EXPECT_EQ(ended.status, status) << words.front() << ended.notes;
     EXPECT_THAT(ended.out, HasSubstr(text)) << words.front();
   }
+}
+
+TEST(LocateCommandTest, DrawsNoBandwidthIfNothingFinishes) {
+  const auto ended = ended_of(
+      run, {"--backend", "sim", "--profile", "nd96asr_v4", "--sim", "nodes=2,fault=hang:1"});
+  EXPECT_EQ(ended.status, kExitUnhealthy);
+  EXPECT_THAT(ended.out, AllOf(HasSubstr("no pair of nodes finishes"),
+                               Not(HasSubstr("reached with all nodes running"))));
+  EXPECT_THAT(run_locate({"--sim", "nodes=2,fault=hang:1"}).out, HasSubstr("sim0    X\n"));
 }
 
 TEST(LocateCommandTest, SimulatesTheProfileThatJudges) {

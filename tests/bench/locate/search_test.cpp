@@ -83,6 +83,20 @@ INSTANTIATE_TEST_SUITE_P(
                    "everyone", Known::limit},
         SearchCase{"one_of_two", "nodes=2,fault=slow_hca:1:3:0.5", "everyone", Known::limit},
         SearchCase{"one_of_two_hangs", "nodes=2,fault=hang:1", "everyone hangs", Known::limit},
+        SearchCase{"one_of_two_hangs_without_a_limit", "nodes=2,fault=hang:1", "everyone hangs",
+                   Known::nothing},
+        SearchCase{"the_link_of_two_hangs", "nodes=2,fault=hang_link:0:1", "everyone hangs",
+                   Known::topology},
+        SearchCase{"all_of_four_hang",
+                   "nodes=4,fault=hang:0,fault=hang:1,fault=hang:2,fault=hang:3", "everyone hangs",
+                   Known::nothing},
+        SearchCase{
+            "all_of_many_hang",
+            "nodes=18,leaf=2,fault=hang_link:0:1,fault=slow_leaf:0:0.5,fault=hang:0,fault=hang:1,"
+            "fault=hang:2,fault=hang:3,fault=hang:4,fault=hang:5,fault=hang:6,fault=hang:7,"
+            "fault=hang:8,fault=hang:9,fault=hang:10,fault=hang:11,fault=hang:12,"
+            "fault=hang:13,fault=hang:14,fault=hang:15,fault=hang:16,fault=hang:17",
+            "everyone hangs", Known::topology},
         SearchCase{"two", "nodes=2", "undecided", Known::nothing},
         SearchCase{"two_at_the_limit", "nodes=2", "", Known::limit},
         SearchCase{"all_slow", "nodes=64,rate=120 GB/s,noise=3%", "everyone"},
