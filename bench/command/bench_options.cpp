@@ -101,7 +101,9 @@ Result<void> take_sizes(std::vector<std::uint64_t>& target, Text value) {
 
 Result<void> take_precision(std::optional<Percent>& target, Text value) {
   TRY_ASSIGN(target, parse_quantity<PercentKind>(value));
-  if (target->value <= 0 || target->value > 50) return make_error("expects a share up to 50%");
+  if (target->value <= 0 || target->value > 50) {
+    return make_error("expects a share above 0% and up to 50%, got \"{}\"", printable(value, 80));
+  }
   return {};
 }
 
@@ -129,7 +131,7 @@ Result<void> take_launcher(LaunchFlags& target, Text value) {
 Result<void> take_rank(LaunchFlags& target, Text value) { return AtLeast<0>()(target.rank, value); }
 
 Result<void> take_world(LaunchFlags& target, Text value) {
-  return AtLeast<0>()(target.world, value);
+  return AtLeast<1>()(target.world, value);
 }
 
 Result<void> take_rendezvous(LaunchFlags& target, Text value) {
@@ -269,7 +271,9 @@ Result<void> add_setting(std::vector<std::string>& target, std::string_view valu
 
 Result<void> take_rate(std::optional<BytesPerSecond>& target, std::string_view value) {
   const auto rate = parse_quantity<BytesPerSecondKind>(value);
-  if (rate && rate->value <= 0) return make_error("expects a rate above zero");
+  if (rate && rate->value <= 0) {
+    return make_error("expects a rate above zero, got \"{}\"", printable(value, 80));
+  }
   return put(target, rate);
 }
 

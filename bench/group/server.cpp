@@ -75,6 +75,10 @@ class Server {
     }
     if (door_) door_->watch(poller_);
     poller_.wait(until);
+    // Even on a busy machine a running process wakes earlier.
+    constexpr auto kBusy = std::chrono::seconds(1);
+    const auto now = Clock::now();
+    was_suspended_ = watches_deadlines && now - kBusy >= group_.stage().deadline;
   }
 
   void handle_process() {
@@ -174,6 +178,8 @@ class Server {
   }
 
   void watch_times() {
+    const bool lost_any = losses_end_ != Clock::time_point::max();
+    if (was_suspended_ && lost_any) return declare_suspended();
     const auto now = Clock::now();
     if (now >= losses_end_) return declare_lost();
     if (now >= patience_ends_) return declare_absent();
@@ -246,6 +252,17 @@ class Server {
     if (!group_.pass_over(trouble, sources)) end(trouble);
   }
 
+  // Leaves the report to the others.
+  void declare_suspended() {
+    const auto phase = group_.stage().phase;
+    end({.kind = Trouble::Kind::late,
+         .phase = phase,
+         .what = fmt::format("{} was suspended in the phase \"{}\", past its deadline", name_of(0),
+                             phase.name),
+         .ranks = {0},
+         .without_rank_0 = true});
+  }
+
   void give_up(int rank, Trouble trouble) {
     trouble.ranks = {rank};
     end(trouble, rank == 0);
@@ -312,6 +329,7 @@ class Server {
   Clock::time_point answers_end_ = Clock::time_point::max();  // then those late are declared
   std::optional<Stage> overdue_;
   std::size_t unanswered_ = 0;
+  bool was_suspended_ = false;  // past the deadline, in the last wait
 };
 
 }  // namespace

@@ -91,7 +91,7 @@ Ranks find_culprits(const std::vector<RankStage>& ranks) {
   Ranks silent;
   Ranks answering;
   for (const auto& rank : ranks) (rank.stage ? answering : silent).push_back(&rank);
-  if (answering.empty()) return silent;
+  if (!silent.empty()) return silent;
   const auto progress = [](const RankStage* rank) { return progress_of(*rank); };
   const auto [least, furthest] = std::ranges::minmax_element(answering, {}, progress);
   Ranks behind;
@@ -101,11 +101,7 @@ Ranks find_culprits(const std::vector<RankStage>& ranks) {
     if (progress(rank) == progress(*least)) last.push_back(rank);
   }
   const bool one_phase = (*least)->stage->number == (*furthest)->stage->number;
-  if (!behind.empty() || !silent.empty()) {
-    if (one_phase) behind = slowest_of(behind);
-    behind.insert(behind.end(), silent.begin(), silent.end());
-    return behind;
-  }
+  if (!behind.empty()) return one_phase ? slowest_of(behind) : behind;
   if (one_phase) last = slowest_of(last);
   return last.size() == ranks.size() ? Ranks{} : last;
 }

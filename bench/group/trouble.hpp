@@ -50,7 +50,7 @@ struct Trouble {
   MUSTER_REQUIRED(std::string, what, "a sentence");
   MUSTER_REQUIRED(std::vector<int>, ranks, "those missing, gone or late; may be empty");
   MUSTER_REQUIRED(std::vector<int>, arrived, "of absent and late: the others");
-  // This process itself found that rank 0 is gone or silent, so rank 0 reports nothing.
+  // This process itself found that rank 0 is gone or was silent, so rank 0 reports nothing.
   bool without_rank_0 = false;
   MUSTER_REQUIRED(bool, broken, "the rank that gave up has a broken device") = false;
   MUSTER_REQUIRED(bool, explained, "by a setting, not by its node") = false;
@@ -98,10 +98,10 @@ struct RankStage {
   std::optional<Stage> stage;  // empty if it does not answer
 };
 
-// The trouble of a phase that took too long. It blames the ranks that do not answer, and those that
-// have entered fewer phases than others or still work while others wait for them. A rank that is
-// behind but waits itself is blamed only if no other is. If all are in the same phase, it blames
-// those that have started or finished the fewest operations.
+// The trouble of a phase that took too long. It blames the ranks that do not answer. If all answer,
+// it blames those that have entered fewer phases than others or still work while others wait for
+// them. A rank that is behind but waits itself is blamed only if no other is. If all are in the
+// same phase, it blames those that have started or finished the fewest operations.
 [[nodiscard]] Trouble late_trouble(const Stage& overdue, const std::vector<RankStage>& ranks);
 
 }  // namespace muster::bench

@@ -34,6 +34,16 @@ BenchCommand command_of(std::vector<std::string> words) {
   return command_from(words);
 }
 
+TEST(BenchCommandErrorTest, NamesTheValueAndItsRange) {
+  const auto error = [](std::vector<const char*> words) {
+    words.insert(words.begin(), "all_reduce");
+    const auto parsed = parse(words);
+    return parsed ? std::string() : parsed.error().message;
+  };
+  EXPECT_THAT(error({"--rank", "0", "--world", "0", "--rendezvous", "x:1"}),
+              HasSubstr("--world: expects a whole number"));
+}
+
 TEST(BenchParseTest, DefaultsMatchTheHelp) {
   const auto command = command_of({});
   EXPECT_EQ(command.collective, Collective::all_reduce);
@@ -282,8 +292,10 @@ INSTANTIATE_TEST_SUITE_P(
             "--warm-up: expects a whole number from 0 to 2147483647, got \"-1\""},
         Bad{"all_reduce --iterations 0",
             "--iterations: expects a whole number from 1 to 2147483647, got \"0\""},
-        Bad{"all_reduce --precision 0%", "--precision: expects a share up to 50%"},
-        Bad{"all_reduce --precision 51%", "--precision: expects a share up to 50%"},
+        Bad{"all_reduce --precision 0%",
+            "--precision: expects a share above 0% and up to 50%, got \"0%\""},
+        Bad{"all_reduce --precision 51%",
+            "--precision: expects a share above 0% and up to 50%, got \"51%\""},
         Bad{"all_reduce --backend cuda", "--backend: expects auto|nccl|mpi|tcp|sim, got \"cuda\""},
         Bad{"all_reduce --local 0", "--local: expects a whole number from 1 to 1024, got \"0\""},
         Bad{"all_reduce --rank 0", "--rank and --world go together"},
@@ -301,7 +313,8 @@ INSTANTIATE_TEST_SUITE_P(
             "[fd00::1]:6105"},
         Bad{"all_reduce --set x",
             "--set: expects KEY=VALUE as bench.node_all_reduce.fail_below='220 GB/s', got \"x\""},
-        Bad{"all_reduce --min-busbw 0GB/s", "--min-busbw: expects a rate above zero"},
+        Bad{"all_reduce --min-busbw 0GB/s",
+            "--min-busbw: expects a rate above zero, got \"0GB/s\""},
         Bad{"all_reduce --at 8GiB", "--at requires --min-busbw"},
         Bad{"all_reduce --min-busbw 1GB/s --at 8GiB --max 4GiB", kNotAmong},
         Bad{"all_reduce --min-busbw 1GB/s --at 8KiB --min 4MiB", kNotAmong},

@@ -196,10 +196,18 @@ TEST(LateTest, NamesAStoppedProcess) {
 TEST(LateTest, IsDecidedByOthersIfRankZeroIsStopped) {
   auto listener = listen_here();
   const Setting setting{.world = 2, .grace = std::chrono::milliseconds(100)};
-  Process server(setting, listener, 0, [](Group& group) {
-    EXPECT_TRUE(group.gather(""));
-    ::kill(::getpid(), SIGSTOP);
-    ::pause();
+  Process server([&] {
+    Rank self{.rank = 0};
+    auto options = options_for(setting, listener, self);
+    options.on_trouble = [](const Trouble& trouble) {
+      ::_exit(trouble.ranks == std::vector{0} && trouble.without_rank_0 ? Process::kReported : 1);
+    };
+    join_and_work(std::move(options), self, [](Group& group) {
+      group.enter("all_reduce", kShort);
+      EXPECT_TRUE(group.gather(""));
+      ::kill(::getpid(), SIGSTOP);
+      ::pause();
+    });
   });
   Rank rank{.rank = 1};
   join_and_work(options_for(setting, listener, rank), rank, [](Group& group) {
@@ -210,6 +218,10 @@ TEST(LateTest, IsDecidedByOthersIfRankZeroIsStopped) {
   expect_trouble(rank, Trouble::Kind::late, "all_reduce", {0});
   EXPECT_THAT(rank.trouble->arrived, ElementsAre(1));
   EXPECT_THAT(rank.trouble->what, HasSubstr("rank 0 does not answer"));
+  std::this_thread::sleep_for(
+      std::chrono::milliseconds(1200));  // longer than a busy machine is late
+  server.signal(SIGCONT);
+  EXPECT_EQ(server.wait(), Process::kReported) << "it must not blame the ranks that have ended";
 }
 
 TEST(LostTest, NamesAKilledProcess) {
