@@ -137,18 +137,19 @@ host:
   const Profile p = load("x", {"host.clock.error_warn_above=5 ms"});
   const std::string file = "profiles/x.yaml";
   const std::string group = "the whole group";
-  EXPECT_THAT(p.values,
-              UnorderedElementsAre(
-                  Pair("host.cpu.cores",
-                       SetValue{"1", {"profiles/defaults.yaml", 3, "here", "2026-01-01"}, 1}),
-                  Pair("host.memory.total",
-                       SetValue{"8 GiB", {file, 6, "a table", "2026-06-01"}, 8.0 * (1 << 30)}),
-                  Pair("host.memory.tolerance", SetValue{"5%", {file, 7, group, "2026-06-01"}, 5}),
-                  Pair("host.swap.total", SetValue{"0 GiB", {file, 10, group, "2026-05-01"}, 0}),
-                  Pair("host.load.warn_above_per_core",
-                       SetValue{"2", {files.path("etc/muster.yaml"), 2, "this site", ""}, 2}),
-                  Pair("host.clock.error_warn_above",
-                       SetValue{"5 ms", {"--set", 0, "command line", ""}, 0.005})));
+  EXPECT_THAT(
+      p.values,
+      UnorderedElementsAre(
+          Pair("host.cpu.cores",
+               SetValue{"1", {"profiles/defaults.yaml", 3, "here", "2026-01-01"}, 1, 1}),
+          Pair("host.memory.total",
+               SetValue{"8 GiB", {file, 6, "a table", "2026-06-01"}, 8.0 * (1 << 30), 2}),
+          Pair("host.memory.tolerance", SetValue{"5%", {file, 7, group, "2026-06-01"}, 5, 2}),
+          Pair("host.swap.total", SetValue{"0 GiB", {file, 10, group, "2026-05-01"}, 0, 2}),
+          Pair("host.load.warn_above_per_core",
+               SetValue{"2", {files.path("etc/muster.yaml"), 2, "this site", ""}, 2, 3}),
+          Pair("host.clock.error_warn_above",
+               SetValue{"5 ms", {"--set", 0, "command line", ""}, 0.005, 4})));
 }
 
 TEST_F(LoadProfileTest, ItemsOfAListOfBlocksHaveTheirNumberInThePath) {
