@@ -75,10 +75,6 @@ class Server {
     }
     if (door_) door_->watch(poller_);
     poller_.wait(until);
-    // Even on a busy machine a running process wakes earlier.
-    constexpr auto kBusy = std::chrono::seconds(1);
-    const auto now = Clock::now();
-    was_suspended_ = watches_deadlines && now - kBusy >= group_.stage().deadline;
   }
 
   void handle_process() {
@@ -174,7 +170,14 @@ class Server {
     auto& peer = peers_[static_cast<std::size_t>(rank)];
     if (peer.lost) return;
     peer.lost = true;
+    if (!overdue_) notice_suspension();
     losses_end_ = std::min(losses_end_, after(kLossesTogether));
+  }
+
+  // Even on a busy machine a running process notices its deadline earlier.
+  void notice_suspension() {
+    constexpr auto kBusy = std::chrono::seconds(1);
+    if (Clock::now() - kBusy >= group_.stage().deadline) was_suspended_ = true;
   }
 
   void watch_times() {
@@ -197,6 +200,7 @@ class Server {
 
   void ask_where(const Stage& overdue) {
     if (overdue_) return;
+    notice_suspension();
     overdue_ = overdue;
     answers_end_ = after(options_.grace);
     for (auto& peer : peers_) {
@@ -329,7 +333,7 @@ class Server {
   Clock::time_point answers_end_ = Clock::time_point::max();  // then those late are declared
   std::optional<Stage> overdue_;
   std::size_t unanswered_ = 0;
-  bool was_suspended_ = false;  // past the deadline, in the last wait
+  bool was_suspended_ = false;  // past the deadline
 };
 
 }  // namespace
