@@ -105,12 +105,17 @@ Result<void> check_sizes(const BenchCommand& command) {
   const auto at = command.at.value_or(0);
   const bool named = !listed || std::ranges::find(sizes, at) != sizes.end();
   const bool within = command.min.value_or(0) <= at && at <= command.max.value_or(at);
-  return refuse_any(
-      {{command.min && command.max && *command.min > *command.max, "--min is larger than --max"},
-       {command.at && !command.min_busbw, "--at requires --min-busbw"},
-       {command.acceptance && command.min_busbw,
-        "--acceptance uses the profile's limit; it excludes --min-busbw"},
-       {command.at && !(named && within), "--at: the size is not run"}});
+  if (command.min && command.max && *command.min > *command.max) {
+    return make_error("--min of {} is larger than --max of {}", size_text(*command.min),
+                      size_text(*command.max));
+  }
+  TRY(refuse_any({{command.at && !command.min_busbw, "--at requires --min-busbw"},
+                  {command.acceptance && command.min_busbw,
+                   "--acceptance uses the profile's limit; it excludes --min-busbw"}}));
+  if (command.at && !(named && within)) {
+    return make_error("--at: {} is not among the sizes that are run", size_text(at));
+  }
+  return {};
 }
 
 // Moves the judged type and reduction to the front: those of limits, or else the first.

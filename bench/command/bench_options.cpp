@@ -75,7 +75,12 @@ Result<void> take_several(std::vector<Word>& target, Text value, TakeOne take_on
     return {};
   }
   for (const auto part : split(value, ',')) {
-    TRY(take_one(target.emplace_back(), trim(part)));
+    const auto word = trim(part);
+    if (word == "all") return make_error("\"all\" excludes other words, got \"{}\"", value);
+    Word taken;
+    TRY(take_one(taken, word));
+    if (std::ranges::count(target, taken) > 0) return make_error("{} is listed twice", word);
+    target.push_back(taken);
   }
   return {};
 }

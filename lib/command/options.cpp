@@ -104,7 +104,7 @@ Result<Seconds> take_duration(std::string_view value) {
   const auto duration = parse_quantity<SecondsKind>(value);
   if (!duration) return duration;
   if (duration->value <= 0 || duration->value > kLongest) {
-    return make_error("expects a time above zero and up to 24 h");
+    return make_error("expects a time above zero and up to 24 h, got \"{}\"", printable(value, 80));
   }
   return duration;
 }

@@ -254,7 +254,6 @@ constexpr const char* kOneCollective =
 constexpr const char* kOneProcess =
     "--backend sim runs as one process: it excludes --local, --launch, --rank, --world, "
     "--rendezvous and --secret-file; --sim nodes=N,gpus=N sets its ranks";
-constexpr const char* kNotAmong = "--at: the size is not run";
 
 INSTANTIATE_TEST_SUITE_P(
     Each, BadUsage,
@@ -316,9 +315,12 @@ INSTANTIATE_TEST_SUITE_P(
         Bad{"all_reduce --min-busbw 0GB/s",
             "--min-busbw: expects a rate above zero, got \"0GB/s\""},
         Bad{"all_reduce --at 8GiB", "--at requires --min-busbw"},
-        Bad{"all_reduce --min-busbw 1GB/s --at 8GiB --max 4GiB", kNotAmong},
-        Bad{"all_reduce --min-busbw 1GB/s --at 8KiB --min 4MiB", kNotAmong},
-        Bad{"all_reduce --min-busbw 1GB/s --at 8GiB --sizes 4GiB", kNotAmong},
+        Bad{"all_reduce --min-busbw 1GB/s --at 8GiB --max 4GiB",
+            "--at: 8 GiB is not among the sizes that are run"},
+        Bad{"all_reduce --min-busbw 1GB/s --at 8KiB --min 4MiB",
+            "--at: 8 KiB is not among the sizes that are run"},
+        Bad{"all_reduce --min-busbw 1GB/s --at 8GiB --sizes 4GiB",
+            "--at: 8 GiB is not among the sizes that are run"},
         Bad{"all_reduce --require-transport tcp",
             "--require-transport: unknown transport \"tcp\": expected ib, gdr, p2p, nvlink, mnnvl, "
             "nvls or sharp"},
@@ -329,7 +331,7 @@ INSTANTIATE_TEST_SUITE_P(
         Bad{"all_reduce -v -q", "-v and -q exclude each other"},
         Bad{"all_reduce --sizes 8GiB,8,8192MiB", "--sizes: 8 GiB is listed twice"},
         Bad{"all_reduce --sizes 8 --max 16", "--sizes and --min or --max exclude each other"},
-        Bad{"all_reduce --min 16 --max 8", "--min is larger than --max"},
+        Bad{"all_reduce --min 16 --max 8", "--min of 16 B is larger than --max of 8 B"},
         Bad{"barrier --max 8MiB", "barrier moves no data: it has no sizes and no bandwidth"},
         Bad{"barrier --min-busbw 1GB/s", "barrier moves no data: it has no sizes and no bandwidth"},
         Bad{"all_reduce --sim nodes=2", "--sim requires --backend sim"},
@@ -364,6 +366,8 @@ INSTANTIATE_TEST_SUITE_P(
             "--type: expects f32|f64|f16|bf16|f8e4m3|f8e5m2|i8|i32|i64|u8|u32|u64, or nccl-tests' "
             "float, double, half, bfloat16, int8, int32, int64, uint8, uint32 or uint64, got "
             "\"f23\"; did you mean f32?"},
+        Bad{"all_reduce --type f32,float", "--type: float is listed twice"},
+        Bad{"all_reduce --op sum,all", "--op: \"all\" excludes other words, got \"sum,all\""},
         Bad{"all_reduce --type all --split 2",
             "--split and several types or operations exclude each other"},
         Bad{"all_reduce --mim 8", "unknown option --mim; did you mean --min?"}));
