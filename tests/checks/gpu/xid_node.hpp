@@ -10,6 +10,7 @@
 
 #include "lib/base/units.hpp"
 #include "lib/profile/load.hpp"
+#include "tests/checks/ask.hpp"
 #include "tests/checks/gpu/gpu_node.hpp"
 
 namespace muster::xid_node {
@@ -46,6 +47,17 @@ inline Snapshot bare_metal(std::vector<KernelRecord> records) {
   Snapshot snapshot = node(std::move(records));
   snapshot.identity->hypervisor = false;
   return snapshot;
+}
+
+inline Findings judge(const Snapshot& snapshot) {
+  return ask(checks::gpu_xid::check, snapshot, profile());
+}
+
+// The one finding about a log.
+inline Finding only(const Snapshot& snapshot) {
+  const auto findings = judge(snapshot);
+  EXPECT_THAT(findings, ::testing::SizeIs(1));
+  return findings.front();
 }
 
 }  // namespace muster::xid_node

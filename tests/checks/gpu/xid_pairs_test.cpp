@@ -8,16 +8,6 @@ namespace {
 
 using namespace xid_node;  // NOLINT(google-build-using-namespace): the node of this test
 
-Findings judge(const Snapshot& snapshot) {
-  return ask(checks::gpu_xid::check, snapshot, profile());
-}
-
-Finding only(const Snapshot& snapshot) {
-  const auto findings = judge(snapshot);
-  EXPECT_THAT(findings, SizeIs(1));
-  return findings.front();
-}
-
 // A node whose driver does not report the recovery action.
 Snapshot older(std::vector<KernelRecord> records) {
   Snapshot snapshot = bare_metal(std::move(records));

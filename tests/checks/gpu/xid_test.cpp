@@ -10,17 +10,6 @@ namespace {
 
 using namespace xid_node;  // NOLINT(google-build-using-namespace): the node of this test
 
-Findings judge(const Snapshot& snapshot) {
-  return ask(checks::gpu_xid::check, snapshot, profile());
-}
-
-// The one finding about a log.
-Finding only(const Snapshot& snapshot) {
-  const auto findings = judge(snapshot);
-  EXPECT_THAT(findings, SizeIs(1));
-  return findings.front();
-}
-
 struct Case {
   unsigned code;
   std::string text;
