@@ -185,7 +185,6 @@ struct ShownByBus {
 };
 
 ShownByBus shown_by_bus(const Snapshot& snapshot, Probe probe) {
-  constexpr unsigned kNvidia = 0x10de;
   const bool gpus = probe == Probe::nvml;
   if (!gpus && probe != Probe::infiniband) return {};
   auto devices = devices_of(snapshot, gpus ? PciKind::gpu : PciKind::hca);
@@ -195,7 +194,7 @@ ShownByBus shown_by_bus(const Snapshot& snapshot, Probe probe) {
   });
   const bool ours = std::ranges::any_of(devices, [&](const PciDevice* device) {
     if (!gpus) return device->driver != "vfio-pci";
-    return device->vendor == kNvidia && (device->driver.empty() || device->driver == "nvidia");
+    return is_nvidia_gpu(*device) && (device->driver.empty() || device->driver == "nvidia");
   });
   return {.any = !devices.empty(), .ours = ours};
 }

@@ -111,7 +111,7 @@ Findings without_driver(const Snapshot& snapshot, const NvmlView& nvml) {
   Findings findings;
   if (!observed || nvml.runs_gpus()) return findings;
   for (const auto* device : devices_of(snapshot, PciKind::gpu)) {
-    if (!gpu::is_nvidias(*device) || !device->driver.empty() || pci::is_silent(*device)) continue;
+    if (!is_nvidia_gpu(*device) || !device->driver.empty() || pci::is_silent(*device)) continue;
     findings.push_back(unknown(
         device->address, fmt::format("no driver is bound to the GPU at {}", device->address)));
   }

@@ -20,12 +20,6 @@ namespace muster::checks::gpu {
 // job, whose cgroup may hide some, as it may in the context manual.
 [[nodiscard]] bool sees_all(const Snapshot& snapshot, const Context& context);
 
-// True for a GPU of NVIDIA on the PCI bus.
-[[nodiscard]] inline bool is_nvidias(const PciDevice& device) {
-  constexpr unsigned kNvidia = 0x10de;
-  return device.kind == PciKind::gpu && device.vendor == kNvidia;
-}
-
 // True if the driver is bound to any GPU on the PCI bus.
 [[nodiscard]] bool driver_is_bound(const Snapshot& snapshot);
 

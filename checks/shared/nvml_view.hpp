@@ -92,7 +92,7 @@ class NvmlView {
   // Without an expected number, a GPU may belong to another driver, but not to none.
   [[nodiscard]] bool is_ours(const PciDevice& device) const {
     const bool unbound = runs_gpus_ && device.driver.empty();
-    return gpu::is_nvidias(device) && (expected_ || unbound || device.driver == "nvidia") &&
+    return is_nvidia_gpu(device) && (expected_ || unbound || device.driver == "nvidia") &&
            gpu_at(snapshot_, device.address) == nullptr;
   }
 

@@ -67,7 +67,7 @@ bool sees_all(const Snapshot& snapshot, const Context& context) {
 
 bool driver_is_bound(const Snapshot& snapshot) {
   return std::ranges::any_of(snapshot.pci->devices, [](const PciDevice& device) {
-    return is_nvidias(device) && device.driver == "nvidia";
+    return is_nvidia_gpu(device) && device.driver == "nvidia";
   });
 }
 

@@ -48,6 +48,12 @@ struct PciDevice {
   MUSTER_FIELD(std::vector<std::string>, upstream, "bridges above it, nearest last");
 };
 
+inline constexpr unsigned kNvidiaVendor = 0x10de;
+
+[[nodiscard]] inline bool is_nvidia_gpu(const PciDevice& device) {
+  return device.kind == PciKind::gpu && device.vendor == kNvidiaVendor;
+}
+
 // Errors of one block of an AMD GPU.
 struct RasCounts {
   MUSTER_DESCRIBED(RasCounts);

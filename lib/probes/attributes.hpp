@@ -97,7 +97,6 @@ template <class Parse>
 // PCI base classes and subclasses of the devices that muster reads.
 namespace pci_class {
 
-inline constexpr unsigned kNvidia = 0x10de;
 inline constexpr unsigned kAmd = 0x1002;
 
 inline constexpr unsigned kNetworkBase = 0x02;  // the upper half of every network class
@@ -115,7 +114,7 @@ inline constexpr unsigned kAccelerator = 0x1200;
 [[nodiscard]] constexpr bool is_gpu(unsigned class_and_subclass, unsigned vendor) {
   const bool display = class_and_subclass == kVga || class_and_subclass == kDisplay3d ||
                        class_and_subclass == kOtherDisplay || class_and_subclass == kAccelerator;
-  return display && (vendor == kNvidia || vendor == kAmd);
+  return display && (vendor == kNvidiaVendor || vendor == kAmd);
 }
 
 }  // namespace pci_class

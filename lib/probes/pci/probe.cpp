@@ -41,7 +41,7 @@ std::optional<PciKind> kind_of(unsigned device_class, unsigned vendor) {
   if (pci_class::is_gpu(sub, vendor)) return PciKind::gpu;
   switch (sub) {
     case pci_class::kOtherBridge:
-      if (vendor == pci_class::kNvidia) return PciKind::nvswitch;
+      if (vendor == kNvidiaVendor) return PciKind::nvswitch;
       return std::nullopt;
     case pci_class::kInfiniband:
     case pci_class::kSerialInfiniband:
@@ -56,7 +56,7 @@ std::optional<PciKind> kind_of(unsigned device_class, unsigned vendor) {
 }
 
 bool class_may_matter(unsigned device_class) {
-  return kind_of(device_class, pci_class::kNvidia).has_value();
+  return kind_of(device_class, kNvidiaVendor).has_value();
 }
 
 Fact<int> read_numa_node(const Root& root, std::string_view address) {
