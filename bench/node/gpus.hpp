@@ -130,8 +130,9 @@ struct NodeGpus {
 // unlike the length of a row of memory.
 [[nodiscard]] std::vector<std::uint64_t> varied_words(std::uint64_t seed);
 
-// The bytes that tests of links copy.
 inline constexpr std::uint64_t kQuickCopy = 64UL << 20U;
+
+// The bytes that tests of links copy.
 [[nodiscard]] std::uint64_t copied_bytes(const TestInput& input);
 
 // Opens all visible GPUs. The error is `missing` if there is no driver or no GPU.

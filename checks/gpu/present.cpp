@@ -81,11 +81,11 @@ std::optional<Finding> nameless(const Snapshot& snapshot, const Gpu& gpu, const 
   if (!gpu.no_address.empty()) {
     return gpu::not_reported(gpu, "the PCI address", Fact<std::string>::unreadable(gpu.no_address));
   }
-  if (gpu.uuid.value_or("").empty() && !gpu.uuid.is_unreadable() && gpu::expected(profile)) {
+  const bool is_empty = gpu.uuid && gpu.uuid->empty();
+  const auto uuid = is_empty ? Fact<std::string>::absent("it is empty") : gpu.uuid;
+  if (uuid.is_absent() && gpu::expected(profile)) {
     return gpu::failed(gpu, "the GPU has no UUID", hardware_remedy(snapshot));
   }
-  const auto no_uuid = Fact<std::string>::absent("it is empty");
-  const auto& uuid = gpu.uuid && gpu.uuid->empty() ? no_uuid : gpu.uuid;
   if (!uuid) return gpu::not_reported(gpu, "the UUID", uuid);
   // Boards without a serial number report that; a failed read is different.
   if (!gpu.serial && gpu.serial.is_unreadable()) {

@@ -127,8 +127,8 @@ Remedy remedy_of(const Snapshot& snapshot, const XidMeaning& meaning) {
   return remedy == Remedy::reset_gpu ? gpu::reset_remedy(snapshot) : remedy;
 }
 
-// The part of these incidents with the most drastic remedy: the cause if no other asks for more.
-const XidPart& part_to_remedy(const Snapshot& snapshot, const XidGroup& group) {
+// Returns the part with the most drastic remedy: the cause unless another asks for more.
+const XidPart& worst_part(const Snapshot& snapshot, const XidGroup& group) {
   const XidPart* worst = &group.newest().lead();
   for (const auto& incident : group.incidents) {
     for (const auto& [code, part] : incident.parts) {
@@ -220,7 +220,7 @@ std::vector<XidGroup> group_xids(const XidLog& log, const XidRules& rules, bool 
 }
 
 Remedy remedy_of(const Snapshot& snapshot, const XidGroup& group) {
-  return remedy_of(snapshot, part_to_remedy(snapshot, group).meaning);
+  return remedy_of(snapshot, worst_part(snapshot, group).meaning);
 }
 
 Finding describe(const Snapshot& snapshot, const ByName<Outcome>& kinds, const XidGroup& group,
@@ -240,10 +240,9 @@ Finding describe(const Snapshot& snapshot, const ByName<Outcome>& kinds, const X
   add_text(lead.event->instance);
   add_text(words.whose);
   add_text(meaning.context);
-  const XidPart& worst = part_to_remedy(snapshot, group);
-  const XidMeaning& to_remedy = worst.meaning;
+  const XidPart& worst = worst_part(snapshot, group);
   if (worst.event->code != group.cause) {
-    add_text(fmt::format("{} {}: {}", words.name, worst.event->code, to_remedy.meaning));
+    add_text(fmt::format("{} {}: {}", words.name, worst.event->code, worst.meaning.meaning));
   }
   if (meaning.kind == kWithdrawn) {
     add_text("the driver no longer requests a recovery");
@@ -254,12 +253,12 @@ Finding describe(const Snapshot& snapshot, const ByName<Outcome>& kinds, const X
             .remedy = Remedy::watch};  // so that the report shows it
   }
   // The driver's request for a recovery is its reaction, not a fault.
-  const XidMeaning& fault = to_remedy.asks_recovery ? meaning : to_remedy;
+  const XidMeaning& fault = worst.meaning.asks_recovery ? meaning : worst.meaning;
   return {.device = words.device,
           .outcome = outcome_of(kinds, meaning.kind),
           .message = std::move(message),
           .observed = std::int64_t{group.cause},
-          .remedy = remedy_of(snapshot, to_remedy),
+          .remedy = remedy_of(snapshot, worst.meaning),
           .code = fault.rule == nullptr ? std::string() : fault.rule->code,
           .seen_by = seen_by(meaning, words.device, group.address)};
 }
