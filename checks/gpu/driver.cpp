@@ -377,7 +377,7 @@ constinit const Check gpu_recovery_action::check = gpu::check_of_gpus({
     .why =
         "From driver 570 on, NVML reports what a GPU needs after a fault: nothing, a reset, a "
         "reboot, or to be drained first. Errors such as \"GPU requires reset\" from any other call "
-        "count as well; of both, the remedy is the more drastic one.",
+        "count as well; the more drastic remedy of the two applies.",
     .fix = "Drain the node and do what the driver requests.",
     .judge = judge_recovery_action,
 });

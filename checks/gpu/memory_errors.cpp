@@ -15,7 +15,7 @@ const Fact<std::uint64_t>& either_count(const GpuEcc& ecc) {
   return (ecc.*dram).is_absent() ? ecc.*sram : ecc.*dram;
 }
 
-// True for expected GPUs since Ampere with ECC on and MIG off. Virtual GPUs may report less.
+// True for expected GPUs from Ampere on, with ECC on and MIG off. Virtual GPUs may report less.
 bool must_report_errors(const Gpu& gpu, const Profile& profile) {
   constexpr unsigned kAmpere = 7;
   constexpr unsigned kUnknown = 0xffffffff;
@@ -28,7 +28,7 @@ bool must_report_errors(const Gpu& gpu, const Profile& profile) {
 Finding unless_required(const Gpu& gpu, const Profile& profile, Finding missing) {
   if (missing.outcome != Outcome::skip || !must_report_errors(gpu, profile)) return missing;
   missing.outcome = Outcome::unknown;
-  missing.message += "; all GPUs since Ampere report it while ECC is on";
+  missing.message += "; from Ampere on, all GPUs report it while ECC is on";
   return missing;
 }
 
@@ -329,8 +329,7 @@ constinit const Check gpu_ecc_uncorrectable::check = gpu::check_of_gpus({
     .why =
         "An uncorrected error destroyed data and ended the application that used it. The damaged "
         "memory stays in use until the GPU is reset: only then are rows remapped and pages "
-        "retired. A counter that every GPU since Ampere has while ECC is on and MIG is off is "
-        "unknown if it is missing.",
+        "retired. From Ampere on, a missing counter is unknown while ECC is on and MIG is off.",
     .fix = "Reset the GPU (nvidia-smi --gpu-reset) or reboot the node, then look at "
            "gpu.ecc_remapped_rows: it reports whether the GPU could repair itself.",
     .code = "NHC2019",
@@ -345,7 +344,7 @@ constinit const Check gpu_ecc_sram::check = gpu::check_of_gpus({
         "Counts the unique uncorrected errors of caches and registers, which cannot be remapped. "
         "The driver sets a flag if one bank has too many of them; NVIDIA replaces such a GPU. "
         "Without the flag, past errors are worth watching; errors since the driver was loaded fail "
-        "gpu.ecc_uncorrectable. A missing count is unknown as there.",
+        "gpu.ecc_uncorrectable. A missing count is unknown, as it is there.",
     .fix =
         "Run the field diagnostic and replace the GPU, or report its serial number to the provider "
         "of the virtual machine.",
@@ -358,7 +357,7 @@ constinit const Check gpu_ecc_corrected::check = gpu::check_of_gpus({
     .title = "Corrected memory errors stay below their limits",
     .why =
         "Corrected errors cost a little time and no data. Very many of them are the first sign of "
-        "failing memory. A missing counter is unknown as in gpu.ecc_uncorrectable.",
+        "failing memory. A missing counter is unknown, as in gpu.ecc_uncorrectable.",
     .fix = "Watch the GPU, and act when gpu.ecc_remapped_rows or gpu.ecc_uncorrectable reports a "
            "fault.",
     .code = "NHC2019",
@@ -376,7 +375,7 @@ constinit const Check gpu_ecc_remapped_rows::check = gpu::check_of_gpus({
         "for the reset itself. A repair of a memory channel or processing cluster that waits for a "
         "reset counts as well. A bank without spare rows: nothing is wrong yet, but the next bad "
         "row in it will fail. Many remapped rows: most nodes with more than ten of them come back "
-        "with memory errors. A GPU since Ampere with ECC on that reports no rows is unknown.",
+        "with memory errors. With ECC on, a GPU that reports no rows is unknown.",
     .fix =
         "Failed: run the field diagnostic and replace the GPU, or report its serial number to the "
         "provider. Pending: drain the node and reset the GPU or reboot; nothing needs replacing. "

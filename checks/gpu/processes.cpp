@@ -350,7 +350,7 @@ constinit const Check gpu_memory_used::check = gpu::check_of_gpus({
     .title = "No GPU memory is in use without a process",
     .why =
         "Compares the memory in use with a limit, on GPUs for which NVML lists no compute process, "
-        "or outside of containers only processes that are not in /proc. Such memory leaked: a "
+        "or, outside containers, only processes that are not in /proc. Such memory leaked: a "
         "process died inside a call of the driver, or the driver has a bug, and the next job runs "
         "out of memory. The driver's own memory does not count if the driver reports it "
         "separately; otherwise gpu.memory_used.driver_reserve is added to the limit. A leak fails "
